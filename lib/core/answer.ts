@@ -1,0 +1,52 @@
+import type { Codec } from './codec.js';
+import type { Isolation } from './options.js';
+
+/** One value for many callers, given to each the way it asked for. */
+export class Answer {
+  readonly #codec: Codec;
+  readonly #value: unknown;
+  #payload: string | undefined;
+  #frozen: { readonly value: unknown } | undefined;
+
+  private constructor(codec: Codec, value: unknown, payload: string | undefined) {
+    this.#codec = codec;
+    this.#value = value;
+    this.#payload = payload;
+  }
+
+  /** @throws what the codec throws when the text can't be decoded */
+  static decode(payload: string, codec: Codec): Answer {
+    return new Answer(codec, codec.decode(payload), payload);
+  }
+
+  /** A value fresh from the loader, with the codec's text where that is known already. */
+  static loaded(value: unknown, codec: Codec, payload?: string): Answer {
+    return new Answer(codec, value, payload);
+  }
+
+  for(isolate: Isolation): unknown {
+    if (isolate === 'none') return this.#value;
+    if (isolate === 'decode') return this.#copy();
+    // A copy is frozen, not the loader's own object, which its maker may still change.
+    this.#frozen ??= { value: deepFreeze(this.#copy()) };
+    return this.#frozen.value;
+  }
+
+  /** Of a value that the codec can't encode there are no copies. */
+  #copy(): unknown {
+    try {
+      this.#payload ??= this.#codec.encode(this.#value);
+    } catch {
+      return this.#value;
+    }
+    return this.#codec.decode(this.#payload);
+  }
+}
+
+function deepFreeze(value: unknown): unknown {
+  // The elements of a typed array can't be frozen; trying throws.
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
+  Object.freeze(value);
+  for (const inner of Object.values(value)) deepFreeze(inner);
+  return value;
+}

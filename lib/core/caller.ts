@@ -1,0 +1,103 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { Answer } from './answer.js';
+import type { Clock, Timer } from './clock.js';
+import type { ResolvedLoadOptions } from './options.js';
+
+/** What a loader is given. */
+export interface LoadContext {
+  /** Aborts when the value is no longer of use: `maxLoad` has passed, the lease is lost, the application closes. */
+  readonly signal: AbortSignal;
+}
+
+/** Makes the value. */
+export type Loader<T> = (context: LoadContext) => T | PromiseLike<T>;
+
+/** One call: what it asks for, since when, and the promise it waits on, which settles once. */
+export class Caller {
+  readonly promise: Promise<unknown>;
+  readonly loader: Loader<unknown>;
+  readonly options: ResolvedLoadOptions;
+  readonly startedAt: number;
+  /** The flight it is in wants to know when it leaves early. */
+  onLeave: (() => void) | undefined;
+  /** Where the caller's AsyncLocalStorage lives, for its loader. */
+  readonly #context = new AsyncResource('StampedeCacheCaller');
+  #waitsSince: number;
+  #settled = false;
+  #resolve!: (value: unknown) => void;
+  #reject!: (reason: unknown) => void;
+  #deadline: Timer | undefined;
+  #stopAborting: (() => void) | undefined;
+
+  constructor(loader: Loader<unknown>, options: ResolvedLoadOptions, startedAt: number) {
+    this.loader = loader;
+    this.options = options;
+    this.startedAt = startedAt;
+    this.#waitsSince = startedAt;
+    this.promise = new Promise((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+    if (options.signal) this.#abortBy(options.signal);
+  }
+
+  get settled(): boolean {
+    return this.#settled;
+  }
+
+  /** Runs this caller's loader as if the caller had called it: in its context. A loader that throws rejects. */
+  load(context: LoadContext): Promise<unknown> {
+    return this.#context.runInAsyncScope(async () => this.loader(context));
+  }
+
+  answer(answer: Answer): void {
+    if (this.#settled) return;
+    try {
+      this.#settle();
+      this.#resolve(answer.for(this.options.isolate));
+    } catch (error) {
+      // A codec that decodes a text once and throws the second time.
+      this.#reject(error);
+    }
+  }
+
+  fail(reason: unknown): void {
+    if (this.#settled) return;
+    this.#settle();
+    this.#reject(reason);
+  }
+
+  /** Calls `ended` when this caller has waited its `wait`, counted from its start; right away when that is over already. */
+  startDeadline(clock: Clock, ended: () => void): void {
+    if (this.#settled || this.#deadline) return;
+    const left = this.#waitsSince + this.options.wait - clock.now();
+    this.#deadline = clock.after(Math.max(0, left), ended);
+  }
+
+  /** It waits for nobody: its own loader runs. */
+  forgetDeadline(): void {
+    this.#deadline?.clear();
+    this.#deadline = undefined;
+  }
+
+  /** Its own loader ran for nothing; its `wait` begins now. */
+  waitAnew(clock: Clock): void {
+    this.#waitsSince = clock.now();
+  }
+
+  #abortBy(signal: AbortSignal): void {
+    const abort = () => {
+      this.fail(signal.reason);
+      this.onLeave?.();
+    };
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    this.#stopAborting = () => signal.removeEventListener('abort', abort);
+  }
+
+  #settle(): void {
+    this.#settled = true;
+    this.forgetDeadline();
+    this.#stopAborting?.();
+  }
+}

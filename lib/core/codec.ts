@@ -1,0 +1,39 @@
+/**
+ * Turns values into text and back. `decode(encode(value))` should equal `value`, or a hit differs from a miss.
+ *
+ * Both may throw: a value that can't be encoded is answered but not stored; a text that can't be decoded is a miss.
+ */
+export interface Codec {
+  encode(value: unknown): string;
+  decode(text: string): unknown;
+}
+
+/** The values outside JSON that stand for themselves when they are the whole value, by the texts they are stored as. */
+const BESIDE_JSON = new Map<string, unknown>([
+  ['undefined', undefined],
+  ['NaN', Number.NaN],
+  ['Infinity', Infinity],
+  ['-Infinity', -Infinity],
+  ['-0', -0],
+]);
+
+/**
+ * JSON, and `undefined`, `NaN`, `±Infinity` and `-0` as whole values. As everywhere in JSON, a `Date` comes back as a text,
+ * a `Map` or class instance as a plain object, and `undefined` inside an object is left out: take another codec for those.
+ */
+export const jsonCodec: Codec = {
+  encode(value) {
+    if (value === undefined) return 'undefined';
+    if (typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0))) {
+      return Object.is(value, -0) ? '-0' : String(value);
+    }
+    const text: string | undefined = JSON.stringify(value);
+    if (text === undefined) throw new TypeError(`A ${typeof value} can't be stored as JSON.`);
+    return text;
+  },
+  decode(text) {
+    // No JSON text is this short and starts with one of these letters but for `null`, `true`, `false` and numbers.
+    if (text.length <= 9 && BESIDE_JSON.has(text)) return BESIDE_JSON.get(text);
+    return JSON.parse(text);
+  },
+};

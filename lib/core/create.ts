@@ -1,0 +1,75 @@
+import { type Clock, systemClock } from './clock.js';
+import { coordinate } from './coordination.js';
+import { LockService } from './lock-service.js';
+import { type StampedeLogger, silentLogger } from './logger.js';
+import { type CacheOptions, resolveCommandTimeout, resolveDrainTimeout, resolvePolicy } from './options.js';
+import { type ErrorCodec, remoteErrorCodec } from './outcome.js';
+import { StampedeCache } from './stampede-cache.js';
+import type { Store } from './store.js';
+import type { Random } from './waiting.js';
+
+/** What a cache is put together from, beside its options. */
+export interface CacheParts {
+  readonly store: Store;
+  readonly errorCodec?: ErrorCodec;
+  readonly logger?: StampedeLogger;
+  readonly clock?: Clock;
+  readonly random?: Random;
+}
+
+/** A cache and the lock service on the same store. */
+export interface Stampede {
+  readonly cache: StampedeCache;
+  readonly locks: LockService;
+  /** Connects. Resolves when the store is ready, and also when it isn't in time: then loaders answer until it is. */
+  start(): Promise<void>;
+  /** Drains running loads, releases locks, and ends every connection and timer. May be called again. */
+  close(): Promise<void>;
+}
+
+/**
+ * Puts a cache and its lock service together on a store.
+ *
+ * @throws InvalidOptionError naming the option
+ */
+export function createStampede(parts: CacheParts, options: CacheOptions = {}): Stampede {
+  const {
+    store,
+    clock = systemClock,
+    random = Math.random,
+    logger = silentLogger,
+    errorCodec = remoteErrorCodec,
+  } = parts;
+  const policy = resolvePolicy(options.defaults ?? {});
+  const drainTimeout = resolveDrainTimeout(options);
+  const coordination = coordinate(store, clock, random, resolveCommandTimeout(options));
+  const cache = new StampedeCache(coordination, policy, errorCodec);
+  const locks = new LockService(coordination, policy);
+  if (policy.onWaitTimeout === 'throw' && policy.wait < 2 * policy.lease) {
+    logger.warn(
+      `'wait' (${policy.wait} ms) is below twice the 'lease' (${policy.lease} ms): should a process die while it loads, all ` +
+        `who wait give up before its lease ends. Raise 'wait', lower 'lease', or set onWaitTimeout: 'load'.`,
+    );
+  }
+  let closed: Promise<void> | undefined;
+  return {
+    cache,
+    locks,
+    async start() {
+      try {
+        await store.start();
+      } catch (error) {
+        logger.error(`The cache's store is not ready; loaders answer until it is. ${String(error)}`);
+      }
+    },
+    close() {
+      closed ??= (async () => {
+        await cache.drain(drainTimeout);
+        await locks.close();
+        await store.close();
+        coordination.events.complete();
+      })();
+      return closed;
+    },
+  };
+}

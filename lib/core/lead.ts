@@ -1,0 +1,35 @@
+import type { Coordination } from './coordination.js';
+import { Lease } from './lease.js';
+import type { LeadReply, LeadRequest } from './store.js';
+
+/** What came of asking to lead. */
+export interface Led {
+  readonly reply: LeadReply;
+  /** The lease, if the reply is that this process leads. */
+  readonly lease: Lease;
+  /** The lock that the reply speaks of, ours or another's, has ended while the reply was on its way. */
+  readonly endedMeanwhile: boolean;
+}
+
+/**
+ * One attempt to lead, with a token of its own: what the cache and the lock service have in common.
+ *
+ * @throws what the store rejects with; then nothing stays locked
+ */
+export async function lead(coordination: Coordination, request: Omit<LeadRequest, 'token'>): Promise<Led> {
+  const { clock, store, wakeUps } = coordination;
+  const token = coordination.newToken();
+  const recording = wakeUps.record();
+  const sentAt = clock.now();
+  try {
+    const reply = await store.lead({ ...request, token });
+    const holder = reply.is === 'waiting' ? reply.token : token;
+    return {
+      reply,
+      lease: new Lease(store, clock, { ...request, token, sentAt }),
+      endedMeanwhile: recording.heard(holder),
+    };
+  } finally {
+    recording.stop();
+  }
+}

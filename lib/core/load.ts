@@ -1,0 +1,71 @@
+import type { Caller, LoadContext } from './caller.js';
+import type { Clock } from './clock.js';
+import { LoadTimeoutError } from './errors.js';
+
+/** What a load came to. `duration` is in milliseconds. */
+export type LoadResult =
+  | { readonly is: 'value'; readonly value: unknown; readonly duration: number }
+  | { readonly is: 'error'; readonly error: unknown; readonly duration: number }
+  | { readonly is: 'aborted'; readonly why: AbortReason };
+
+/** Why a load is given up: its lease was lost, nobody waits for it any more, or the application closes. */
+export type AbortReason = 'lost' | 'unused' | 'closed';
+
+const EXPLANATION: Record<AbortReason, string> = {
+  lost: 'another process loads this key now',
+  unused: 'nobody waits for this load any more',
+  closed: 'the application is shutting down',
+};
+
+/** One run of one caller's loader, for at most `maxLoad`. `result` never rejects. */
+export class Load {
+  readonly result: Promise<LoadResult>;
+  readonly #context = new LazySignal();
+  #finish!: (result: LoadResult) => void;
+
+  constructor(key: string, owner: Caller, clock: Clock) {
+    const startedAt = clock.now();
+    const duration = () => clock.now() - startedAt;
+    const { maxLoad } = owner.options;
+    const timer = clock.after(maxLoad, () => {
+      const error = new LoadTimeoutError(key, maxLoad);
+      this.#context.abort(error);
+      this.#finish({ is: 'error', error, duration: duration() });
+    });
+    this.result = new Promise((resolve) => {
+      this.#finish = (result) => {
+        timer.clear();
+        resolve(result);
+      };
+    });
+    owner.load(this.#context).then(
+      (value) => this.#finish({ is: 'value', value, duration: duration() }),
+      (error) => this.#finish({ is: 'error', error, duration: duration() }),
+    );
+  }
+
+  /** Aborts the loader's signal; what the loader does then is ignored. */
+  abort(why: AbortReason): void {
+    this.#finish({ is: 'aborted', why });
+    this.#context.abort(new DOMException(`The load was aborted: ${EXPLANATION[why]}.`, 'AbortError'));
+  }
+}
+
+/** Most loaders never look at their signal, and making one costs more than all the rest of a load. */
+class LazySignal implements LoadContext {
+  #controller: AbortController | undefined;
+  #aborted: { readonly reason: unknown } | undefined;
+
+  get signal(): AbortSignal {
+    if (!this.#controller) {
+      this.#controller = new AbortController();
+      if (this.#aborted) this.#controller.abort(this.#aborted.reason);
+    }
+    return this.#controller.signal;
+  }
+
+  abort(reason: unknown): void {
+    this.#aborted ??= { reason };
+    this.#controller?.abort(reason);
+  }
+}

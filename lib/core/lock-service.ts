@@ -1,0 +1,169 @@
+import type { Coordination } from './coordination.js';
+import type { Duration } from './durations.js';
+import { InvalidKeyError, InvalidOptionError, LockContendedError, LockUnavailableError } from './errors.js';
+import { type Led, lead } from './lead.js';
+import type { Lease } from './lease.js';
+import { Lock } from './lock.js';
+import { type ResolvedPolicy, resolvePolicy } from './options.js';
+import { Patience } from './patience.js';
+import { Turns } from './turns.js';
+import { Waiting } from './waiting.js';
+
+export interface TryLockOptions {
+  /** How long the lock lives without renewal. Default: the module's `lease`, 5 s. */
+  readonly lease?: Duration;
+  /** Whether the lease is renewed every third of it until release. Default true. */
+  readonly renew?: boolean;
+}
+
+export interface LockOptions extends TryLockOptions {
+  /** How long to wait for a lock that another holds. Default: the module's `wait`, 30 s. `0` tries once. */
+  readonly wait?: Duration;
+  /** Ends the waiting; `acquire` rejects with its reason. */
+  readonly signal?: AbortSignal;
+}
+
+interface ResolvedLockOptions {
+  readonly lease: number;
+  readonly renew: boolean;
+  readonly wait: number;
+  readonly signal: AbortSignal | undefined;
+}
+
+/**
+ * Locks across processes. Where the cache prefers an answer to exclusion, this prefers exclusion: without the store's word
+ * nothing is locked, and nothing runs.
+ */
+export class LockService {
+  readonly #coordination: Coordination;
+  readonly #policy: ResolvedPolicy;
+  /** Of one process one asks the store at a time, however many wait. */
+  readonly #turns = new Turns();
+  readonly #held = new Set<Lock>();
+
+  constructor(coordination: Coordination, policy: ResolvedPolicy) {
+    this.#coordination = coordination;
+    this.#policy = policy;
+  }
+
+  /**
+   * Takes the lock, waiting for it if another has it. Those who wait in one process are served in the order in which they
+   * came; between processes there is no order.
+   *
+   * @throws LockContendedError when it was not free for the whole `wait`
+   * @throws LockUnavailableError when the store does not answer
+   * @throws the signal's reason when it aborts
+   * @throws InvalidKeyError, InvalidOptionError for a key or an option that can't be one
+   */
+  async acquire(key: string, options: LockOptions = {}): Promise<Lock> {
+    const resolved = this.#resolve(options);
+    if (typeof key !== 'string' || key === '') throw new InvalidKeyError(key);
+    return this.#acquire(key, resolved);
+  }
+
+  /**
+   * Takes the lock if it is free.
+   *
+   * @returns the lock, or `undefined` when another has it
+   * @throws LockUnavailableError when the store does not answer
+   */
+  async tryAcquire(key: string, options: TryLockOptions = {}): Promise<Lock | undefined> {
+    try {
+      return await this.acquire(key, { ...options, wait: 0 });
+    } catch (error) {
+      if (error instanceof LockContendedError) return undefined;
+      throw error;
+    }
+  }
+
+  /**
+   * Runs `run` while holding the lock, and releases it whatever comes of that.
+   *
+   * @returns what `run` returns, also when the lock was lost meanwhile: watch `lock.signal`
+   * @throws what `run` throws, and what `acquire` throws
+   * @example await locks.withLock('invoice:7', {}, async (lock) => send(invoice, lock.fencingToken));
+   */
+  async withLock<T>(key: string, options: LockOptions, run: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
+    const lock = await this.acquire(key, options);
+    try {
+      return await run(lock);
+    } finally {
+      await lock.release();
+    }
+  }
+
+  /** @internal Releases what is still held. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#held].map((lock) => lock.release()));
+  }
+
+  async #acquire(key: string, { lease, renew, wait, signal }: ResolvedLockOptions): Promise<Lock> {
+    signal?.throwIfAborted();
+    if (wait === 0 && this.#turns.isTaken(key)) throw new LockContendedError(key, 0);
+    const patience = new Patience(this.#coordination.clock, wait, signal);
+    const turn = this.#turns.take(key);
+    try {
+      await Promise.race([turn.come, patience.ended]);
+      const { fencingToken, ...led } = await this.#contend(key, lease, patience);
+      const lock = new Lock(key, fencingToken, led.lease, this.#coordination, {
+        renew,
+        over: () => {
+          this.#held.delete(lock);
+          turn.pass();
+        },
+      });
+      this.#held.add(lock);
+      const { events } = this.#coordination;
+      if (events.observed) events.emit({ type: 'lock-acquired', key, waited: patience.waited, fencingToken });
+      return lock;
+    } catch (error) {
+      turn.pass();
+      throw error;
+    } finally {
+      patience.stop();
+    }
+  }
+
+  /** Lead, or wait and lead again, as long as there is patience. The first try needs none. */
+  async #contend(
+    key: string,
+    milliseconds: number,
+    patience: Patience,
+  ): Promise<{ lease: Lease; fencingToken: number }> {
+    const { clock, random, wakeUps } = this.#coordination;
+    const waiting = new Waiting(clock, wakeUps, random);
+    void patience.ended.then(() => waiting.stir());
+    for (;;) {
+      const { reply, lease, endedMeanwhile } = await this.#lead(key, milliseconds);
+      if (reply.is === 'leading') {
+        if (!lease.isNearlyOver && !patience.wasAborted) return { lease, fencingToken: reply.fencingToken ?? 0 };
+        lease.end().catch(() => {});
+      }
+      patience.throwIfAborted();
+      if (reply.is === 'waiting' && !patience.isOver && !endedMeanwhile) await waiting.sleep(reply);
+      patience.throwIfAborted();
+      if (patience.isOver) throw new LockContendedError(key, patience.waited);
+    }
+  }
+
+  async #lead(key: string, milliseconds: number): Promise<Led> {
+    try {
+      return await lead(this.#coordination, { kind: 'lock', key, lease: milliseconds, follow: true });
+    } catch (cause) {
+      throw new LockUnavailableError(key, { cause });
+    }
+  }
+
+  #resolve({ lease, renew, wait, signal }: LockOptions): ResolvedLockOptions {
+    if (renew !== undefined && typeof renew !== 'boolean')
+      throw new InvalidOptionError('renew', renew, 'true or false');
+    if (signal !== undefined && !(signal instanceof AbortSignal)) {
+      throw new InvalidOptionError('signal', signal, 'an AbortSignal');
+    }
+    const { lease: leaseOf, wait: waitOf } = resolvePolicy(
+      { ...(lease !== undefined && { lease }), ...(wait !== undefined && { wait }) },
+      this.#policy,
+    );
+    return { lease: leaseOf, wait: waitOf, renew: renew ?? true, signal };
+  }
+}

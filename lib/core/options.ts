@@ -1,0 +1,182 @@
+import { type Codec, jsonCodec } from './codec.js';
+import { type Duration, LONGEST_WAIT, parseDuration } from './durations.js';
+import { InvalidOptionError } from './errors.js';
+import type { StampedeLogger } from './logger.js';
+
+/** How long a value is fresh: a duration, or a function of the value. `0` stores nothing, `Infinity` never expires. */
+export type Ttl<T> = Duration | ((value: T) => Duration);
+
+/**
+ * What callers that share one answer get: one object (`none`), a copy of their own (`decode`), or one deep-frozen object
+ * (`freeze`); the same whether it was found or loaded.
+ */
+export type Isolation = 'none' | 'decode' | 'freeze';
+
+/** Options that a module sets for all its calls, and any call may override. Durations are milliseconds or `'60s'`. */
+export interface LoadPolicy {
+  /** How long the lock lives without renewal; renewed every third of it while a loader runs. Default 5 s. */
+  readonly lease?: Duration;
+  /** How long a caller waits for another's load, from its own start. Default 30 s. */
+  readonly wait?: Duration;
+  /** How long a load may take; then its signal is aborted. Default 30 s. */
+  readonly maxLoad?: Duration;
+  /** At the end of `wait`: a `CacheWaitTimeoutError`, or one load of its own a process at a time, not stored. Default `'throw'`. */
+  readonly onWaitTimeout?: 'throw' | 'load';
+  /** Whether followers in other processes get the error of the load that they waited for; otherwise they load. Default true. */
+  readonly shareErrors?: boolean;
+  /** The part of `ttl` by which it is shortened at random, 0 to 1, so that values stored together expire apart. Default 0. */
+  readonly ttlJitter?: number;
+  /** Whether callers share one object. Default `'none'`: treat what you get as read-only. */
+  readonly isolate?: Isolation;
+  /** Turns values into text and back. Default: JSON. */
+  readonly codec?: Codec;
+  /** Whether to abort the loader when nobody in its process waits for it any more. Default false: the value is worth storing. */
+  readonly abortWhenUnused?: boolean;
+}
+
+/** The options of one call, or of one decorated method. */
+export interface LoadOptions<T = unknown> extends LoadPolicy {
+  /** How long the value is fresh. */
+  readonly ttl: Ttl<T>;
+  /** Whether to store this value. Callers get it either way. */
+  readonly cacheIf?: (value: T) => boolean;
+  /** Ends this caller's wait; the load goes on. */
+  readonly signal?: AbortSignal;
+}
+
+/** The options of `set`. */
+export type SetOptions<T = unknown> = Pick<LoadOptions<T>, 'ttl' | 'ttlJitter' | 'codec'>;
+
+/** What holds for a whole cache, beside the defaults of its calls. */
+export interface CacheOptions {
+  /** The first part of every key and channel in Redis. Default `'stampede'`, or `'stampede.<name>'` for a named cache. */
+  readonly namespace?: string;
+  /** How long a command may go unanswered before it counts as failed. Default 500 ms. */
+  readonly commandTimeout?: Duration;
+  /** How long closing waits for running loads before it aborts them. Default 5 s. */
+  readonly drainTimeout?: Duration;
+  /** Defaults for every call. */
+  readonly defaults?: LoadPolicy;
+  /** Where warnings go. Default: nowhere; the Nest module gives Nest's logger. */
+  readonly logger?: StampedeLogger;
+}
+
+/** The defaults, all of them, here and nowhere else; a test holds the README against them. */
+export const DEFAULTS = {
+  namespace: 'stampede',
+  commandTimeout: 500,
+  drainTimeout: 5_000,
+  lease: 5_000,
+  wait: 30_000,
+  maxLoad: 30_000,
+  onWaitTimeout: 'throw',
+  shareErrors: true,
+  ttlJitter: 0,
+  isolate: 'none',
+  codec: jsonCodec,
+  abortWhenUnused: false,
+} as const satisfies Record<keyof LoadPolicy | 'namespace' | 'commandTimeout' | 'drainTimeout', unknown>;
+
+export interface ResolvedPolicy {
+  readonly lease: number;
+  readonly wait: number;
+  readonly maxLoad: number;
+  readonly onWaitTimeout: 'throw' | 'load';
+  readonly shareErrors: boolean;
+  readonly ttlJitter: number;
+  readonly isolate: Isolation;
+  readonly codec: Codec;
+  readonly abortWhenUnused: boolean;
+}
+
+export interface ResolvedLoadOptions extends ResolvedPolicy {
+  /** Milliseconds, or the user's function. */
+  readonly ttl: number | ((value: unknown) => unknown);
+  readonly cacheIf: ((value: unknown) => unknown) | undefined;
+  readonly signal: AbortSignal | undefined;
+}
+
+/** A shorter lease would end between two renewals whenever the event loop is busy. */
+const SHORTEST_LEASE = 100;
+
+/** @throws InvalidOptionError naming the option */
+export function resolvePolicy(given: LoadPolicy, base: ResolvedPolicy = DEFAULTS): ResolvedPolicy {
+  return {
+    lease: durationOr(base.lease, given.lease, 'lease', SHORTEST_LEASE),
+    wait: durationOr(base.wait, given.wait, 'wait', 0),
+    maxLoad: durationOr(base.maxLoad, given.maxLoad, 'maxLoad', 1),
+    onWaitTimeout: oneOf(base.onWaitTimeout, given.onWaitTimeout, 'onWaitTimeout', ['throw', 'load']),
+    shareErrors: oneOf(base.shareErrors, given.shareErrors, 'shareErrors', [true, false]),
+    ttlJitter: fractionOr(base.ttlJitter, given.ttlJitter),
+    isolate: oneOf(base.isolate, given.isolate, 'isolate', ['none', 'decode', 'freeze']),
+    codec: codecOr(base.codec, given.codec),
+    abortWhenUnused: oneOf(base.abortWhenUnused, given.abortWhenUnused, 'abortWhenUnused', [true, false]),
+  };
+}
+
+/**
+ * The options of a call, over those of its cache.
+ *
+ * @throws InvalidOptionError naming the option
+ */
+export function resolveLoadOptions<T>(given: Ttl<T> | LoadOptions<T>, base: ResolvedPolicy): ResolvedLoadOptions {
+  if (typeof given !== 'object' || given === null) {
+    return { ...base, ttl: ttlOf(given), cacheIf: undefined, signal: undefined };
+  }
+  const { cacheIf, signal } = given;
+  if (cacheIf !== undefined && typeof cacheIf !== 'function') {
+    throw new InvalidOptionError('cacheIf', cacheIf, 'a function of the value');
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw new InvalidOptionError('signal', signal, 'an AbortSignal');
+  }
+  return {
+    ...resolvePolicy(given, base),
+    ttl: ttlOf(given.ttl),
+    cacheIf: cacheIf as ResolvedLoadOptions['cacheIf'],
+    signal,
+  };
+}
+
+/** Checks the options of a whole cache that are durations. */
+export function resolveCommandTimeout(options: CacheOptions): number {
+  return durationOr(DEFAULTS.commandTimeout, options.commandTimeout, 'commandTimeout', 1);
+}
+
+export function resolveDrainTimeout(options: CacheOptions): number {
+  return durationOr(DEFAULTS.drainTimeout, options.drainTimeout, 'drainTimeout', 0);
+}
+
+/** A namespace is the start of keys whose hash tag begins with the first brace, so it has none. */
+export function resolveNamespace(namespace: unknown = DEFAULTS.namespace): string {
+  if (typeof namespace === 'string' && /^[^{}\s]+$/.test(namespace)) return namespace;
+  throw new InvalidOptionError('namespace', namespace, "a text without braces and white space, such as 'shop'");
+}
+
+/** Milliseconds of a `ttl` that isn't a function. */
+export function ttlOf<T>(ttl: Ttl<T> | unknown): number | ((value: unknown) => unknown) {
+  return typeof ttl === 'function' ? (ttl as (value: unknown) => unknown) : parseDuration(ttl, 'ttl');
+}
+
+function durationOr(base: number, given: unknown, option: string, min: number): number {
+  return given === undefined ? base : parseDuration(given, option, { min, max: LONGEST_WAIT });
+}
+
+function fractionOr(base: number, given: unknown): number {
+  if (given === undefined) return base;
+  if (typeof given === 'number' && given >= 0 && given <= 1) return given;
+  throw new InvalidOptionError('ttlJitter', given, 'a fraction from 0 to 1');
+}
+
+function codecOr(base: Codec, given: unknown): Codec {
+  if (given === undefined) return base;
+  const { encode, decode } = Object(given) as Partial<Codec>;
+  if (typeof encode === 'function' && typeof decode === 'function') return given as Codec;
+  throw new InvalidOptionError('codec', given, 'an object with the functions encode(value) and decode(text)');
+}
+
+function oneOf<V extends string | boolean>(base: V, given: unknown, option: string, allowed: readonly V[]): V {
+  if (given === undefined) return base;
+  if ((allowed as readonly unknown[]).includes(given)) return given as V;
+  throw new InvalidOptionError(option, given, allowed.map((value) => JSON.stringify(value)).join(' or '));
+}

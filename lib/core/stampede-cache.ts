@@ -1,0 +1,298 @@
+import type { Observable } from 'rxjs';
+import { Answer } from './answer.js';
+import { Caller, type Loader } from './caller.js';
+import type { Coordination } from './coordination.js';
+import { formatEntry, parseEntry } from './entry.js';
+import { CacheEvictionError, CacheUnavailableError, InvalidKeyError, InvalidOptionError } from './errors.js';
+import type { CacheEvent } from './events.js';
+import { Flight, type Start } from './flight.js';
+import { LastResort } from './last-resort.js';
+import {
+  type LoadOptions,
+  type ResolvedLoadOptions,
+  type ResolvedPolicy,
+  resolveLoadOptions,
+  type SetOptions,
+  type Ttl,
+} from './options.js';
+import type { ErrorCodec } from './outcome.js';
+import { type Found, Reads, STORE_AWAY } from './reads.js';
+import type { ReplaceRequest } from './store.js';
+import type { Freshness, Tower } from './tower.js';
+import { storedFor } from './write.js';
+
+/** Who only looks: `get` and `has`. */
+interface Peek {
+  readonly codec: ResolvedPolicy['codec'];
+  look(found: Answer | undefined): void;
+}
+
+/**
+ * A cache in which one call loads, however many callers in however many processes ask: get; on a miss take the lock and
+ * recheck; load; store and release; whoever asked meanwhile waits and gets the same.
+ *
+ * Keys are strings; `composeKey` makes one of parts.
+ */
+export class StampedeCache {
+  readonly #tower: Tower;
+  readonly #policy: ResolvedPolicy;
+  readonly #reads: Reads<Caller | Peek>;
+  /** The flight that a call of this key joins. */
+  readonly #flights = new Map<string, Flight>();
+  /** Every flight that isn't over: those above, and those whose lease has ended. */
+  readonly #airborne = new Map<Flight, Promise<void>>();
+
+  constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec) {
+    this.#policy = policy;
+    this.#reads = new Reads(
+      (keys) => coordination.store.read(keys),
+      (key, readers, found) => this.#deliver(key, readers, found),
+    );
+    this.#tower = {
+      ...coordination,
+      errorCodec,
+      lastResort: new LastResort(coordination.clock, coordination.events),
+      readEntry: (key, text, caller, fresh) => this.#readEntry(key, text, caller?.options ?? policy, fresh),
+      depart: (flight) => this.#depart(flight),
+      read: (key, callers) => this.#reads.add(key, callers),
+      lead: (key, callers) => this.#board(key, callers, { is: 'miss' }),
+    };
+  }
+
+  /**
+   * What happens, as it happens. Costs nothing without subscribers; completes when the cache closes.
+   *
+   * @example cache.events.subscribe((event) => counter.inc({ type: event.type }));
+   */
+  get events(): Observable<CacheEvent> {
+    return this.#tower.events.stream;
+  }
+
+  /**
+   * The value of the key; when there is none, what the loader makes of it, loaded once for all who ask meanwhile, here and
+   * in other processes, and stored for `ttl`.
+   *
+   * @param loader gets `{ signal }`, which aborts when the value is of no use any more
+   * @param options the `ttl` (milliseconds, `'60s'`, or a function of the value), or options with it
+   * @returns the value; shared with other callers unless `isolate` says otherwise, so treat it as read-only
+   * @throws whatever the loader throws, as it was thrown
+   * @throws RemoteLoadError when the loader of another process, that this call waited for, threw
+   * @throws LoadTimeoutError when the load took longer than `maxLoad`
+   * @throws CacheWaitTimeoutError when another's load took longer than this call's `wait`, unless `onWaitTimeout` is `'load'`
+   * @throws InvalidKeyError, InvalidOptionError for a key or an option that can't be one
+   * @example const product = await cache.getOrLoad(`product:${id}`, () => this.products.findOne(id), '60s');
+   */
+  getOrLoad<T>(key: string, loader: Loader<T>, options: Ttl<T> | LoadOptions<T>): Promise<T> {
+    try {
+      if (typeof loader !== 'function')
+        throw new InvalidOptionError('loader', loader, 'a function that makes the value');
+      return this.getOrLoadResolved(key, loader, resolveLoadOptions(options, this.#policy));
+    } catch (error) {
+      return Promise.reject(error);
+    }
+  }
+
+  /** @internal The same for options that were resolved before, as a decorator's are at boot. */
+  getOrLoadResolved<T>(key: string, loader: Loader<T>, options: ResolvedLoadOptions): Promise<T> {
+    checkKey(key);
+    const caller = new Caller(loader, options, this.#tower.clock.now());
+    const flight = this.#flights.get(key);
+    if (flight) flight.join([caller]);
+    else this.#reads.add(key, [caller]);
+    return caller.promise as Promise<T>;
+  }
+
+  /** @internal Options over this cache's defaults. */
+  resolve<T>(options: Ttl<T> | LoadOptions<T>): ResolvedLoadOptions {
+    return resolveLoadOptions(options, this.#policy);
+  }
+
+  /**
+   * The value that is stored, if it is fresh. `undefined` for a miss and for a stored `undefined`, which `has` tells apart,
+   * and when the store does not answer.
+   */
+  async get<T = unknown>(key: string): Promise<T | undefined> {
+    const found = await this.#peek(key);
+    return found?.for(this.#policy.isolate) as T | undefined;
+  }
+
+  /** Whether a fresh value is stored; false when the store does not answer. */
+  async has(key: string): Promise<boolean> {
+    return (await this.#peek(key)) !== undefined;
+  }
+
+  /**
+   * Stores a value. A load of the key that is under way will not overwrite it; of two at once, the last to begin wins.
+   *
+   * @param options the `ttl`, or options with it; a `ttl` of 0 evicts
+   * @throws TypeError (or what the codec throws) when the value can't be encoded
+   * @throws CacheUnavailableError when the store did not confirm it; a later read says whether it is there
+   */
+  async set<T>(key: string, value: T, options: Ttl<T> | SetOptions<T>): Promise<void> {
+    checkKey(key);
+    const resolved = resolveLoadOptions(options, this.#policy);
+    const px = storedFor(value, resolved, this.#tower.random);
+    if (px === 0) return this.evict(key);
+    const entry = { text: formatEntry(resolved.codec.encode(value), 0), px };
+    // Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end.
+    const token = this.#tower.newToken();
+    const { store, events } = this.#tower;
+    try {
+      await store.replace({ key, by: { claim: token, lease: this.#policy.lease } });
+      this.#flights.get(key)?.leaseEnded();
+      const end = await store.end({ kind: 'cache', key, token, entry });
+      if (end.is === 'held' && !end.stored) throw new Error(end.error);
+    } catch (cause) {
+      this.#flights.get(key)?.leaseMayHaveEnded();
+      throw new CacheUnavailableError('set', { cause });
+    }
+    if (events.observed) events.emit({ type: 'set', key, ttl: px });
+  }
+
+  /**
+   * Removes what is stored. Calls that start after this resolved, in any process, get what is loaded after this was called;
+   * a load that is under way is not aborted, but its value is not stored.
+   *
+   * @param keys a key, or several
+   * @throws CacheEvictionError naming the keys whose eviction the store did not acknowledge
+   */
+  async evict(keys: string | readonly string[]): Promise<void> {
+    const all = typeof keys === 'string' ? [keys] : keys;
+    for (const key of all) checkKey(key);
+    const failed: string[] = [];
+    let cause: unknown;
+    const evictions = [...new Set(all)].map((key) =>
+      this.#replace({ key, by: 'evict' }).catch((error) => {
+        failed.push(key);
+        cause = error;
+      }),
+    );
+    await Promise.all(evictions);
+    if (failed.length > 0) throw new CacheEvictionError(failed, { cause });
+  }
+
+  /**
+   * Marks what is stored as stale, for those who would rather serve an old value than none; a miss for everybody else. As
+   * with `evict`, a load that is under way is not stored.
+   *
+   * @throws CacheUnavailableError when the store did not acknowledge it
+   */
+  async expire(key: string): Promise<void> {
+    checkKey(key);
+    try {
+      await this.#replace({ key, by: 'expire' });
+    } catch (cause) {
+      throw new CacheUnavailableError('expire', { cause });
+    }
+  }
+
+  /**
+   * @internal Waits for every running load, at most `drainTimeout` milliseconds; then aborts what still runs, and releases
+   * its locks.
+   */
+  async drain(drainTimeout: number): Promise<void> {
+    const { clock, lastResort } = this.#tower;
+    let timeIsUp = false;
+    const stop = new Promise<void>((resolve) => {
+      const timer = clock.after(drainTimeout, () => {
+        timeIsUp = true;
+        resolve();
+      });
+      void this.#landed(() => timeIsUp).then(() => {
+        timer.clear();
+        resolve();
+      });
+    });
+    await stop;
+    lastResort.close();
+    for (const flight of this.#airborne.keys()) flight.close();
+    await Promise.all(this.#airborne.values());
+  }
+
+  /** Resolves when no flight is in the air, those that take off meanwhile included. */
+  async #landed(giveUp: () => boolean): Promise<void> {
+    while (this.#airborne.size > 0 && !giveUp()) await Promise.all(this.#airborne.values());
+  }
+
+  /** What a read found goes to all who had asked; those who find nothing board a flight. */
+  #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found | typeof STORE_AWAY): void {
+    const callers = readers.filter((reader) => reader instanceof Caller);
+    const codecs = callers[0]?.options ?? (readers[0] as Peek);
+    const text = typeof found === 'string' ? found : undefined;
+    const answer = text === undefined ? 'missed' : this.#readEntry(key, text, codecs, 'if never stamped');
+    for (const reader of readers) {
+      if (reader instanceof Caller) {
+        if (answer instanceof Answer) this.#hit(key, reader, answer);
+      } else reader.look(answer instanceof Answer ? answer : undefined);
+    }
+    if (answer instanceof Answer || callers.length === 0) return;
+    const { events } = this.#tower;
+    if (events.observed) for (const _ of callers) events.emit({ type: 'miss', key });
+    if (found === STORE_AWAY) this.#board(key, callers, { is: 'store away' });
+    else this.#board(key, callers, { is: 'miss', unreadable: answer === 'unreadable' ? text : undefined });
+  }
+
+  #hit(key: string, caller: Caller, answer: Answer): void {
+    if (this.#tower.events.observed) this.#tower.events.emit({ type: 'hit', key });
+    caller.answer(answer);
+  }
+
+  /** The callers join the flight of their key, or a new one. */
+  #board(key: string, callers: readonly Caller[], start: Start): void {
+    const flying = this.#flights.get(key);
+    if (flying) return flying.join(callers);
+    const flight = new Flight(key, this.#tower);
+    this.#flights.set(key, flight);
+    flight.join(callers);
+    const landing = flight
+      .fly(start)
+      .catch((error) => flight.close(error))
+      .finally(() => {
+        this.#airborne.delete(flight);
+        this.#depart(flight);
+      });
+    this.#airborne.set(flight, landing);
+  }
+
+  #depart(flight: Flight): void {
+    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
+  }
+
+  #readEntry(
+    key: string,
+    text: string,
+    { codec }: Pick<ResolvedPolicy, 'codec'>,
+    fresh: Freshness,
+  ): Answer | 'stale' | 'unreadable' {
+    const entry = parseEntry(text);
+    if (entry?.freshUntil !== undefined && fresh !== 'proven') return 'stale';
+    try {
+      if (!entry) throw new TypeError('The stored text is not an entry of this version, or it is cut.');
+      return Answer.decode(entry.payload, codec);
+    } catch (error) {
+      if (this.#tower.events.observed) this.#tower.events.emit({ type: 'unreadable', key, error });
+      return 'unreadable';
+    }
+  }
+
+  #peek(key: string): Promise<Answer | undefined> {
+    checkKey(key);
+    return new Promise((look) => this.#reads.add(key, [{ codec: this.#policy.codec, look }]));
+  }
+
+  async #replace(request: ReplaceRequest & { by: 'evict' | 'expire' }): Promise<void> {
+    const { store, events } = this.#tower;
+    try {
+      await store.replace(request);
+    } catch (error) {
+      this.#flights.get(request.key)?.leaseMayHaveEnded();
+      throw error;
+    }
+    this.#flights.get(request.key)?.leaseEnded();
+    if (events.observed) events.emit({ type: request.by, key: request.key });
+  }
+}
+
+function checkKey(key: unknown): void {
+  if (typeof key !== 'string' || key === '') throw new InvalidKeyError(key);
+}

@@ -1,0 +1,127 @@
+/**
+ * The seam between the story and where its state lives. A store keeps three things for a key: the value, the lock
+ * (token, followers, lease) and the outcome of the last load that wasn't stored. Every method is one atomic step.
+ *
+ * Each rejects when it is not known to have happened; whoever calls decides what that means. A store sends nothing after
+ * `close`.
+ */
+export interface Store {
+  /** Names this process in tokens and wake-ups; new for each store. Letters and digits only. */
+  readonly process: string;
+
+  /** Begins to connect and to listen. Resolves when the store is ready; rejects when it isn't in time. */
+  start(): Promise<void>;
+
+  /** The entries' texts, in the order of the keys; `undefined` where there is none, an `Error` where one can't be read. */
+  read(keys: readonly string[]): Promise<readonly (string | undefined | Error)[]>;
+
+  /** Rechecks the entry and, if it is missing, takes the lock; if that is refused, registers this process as follower. */
+  lead(request: LeadRequest): Promise<LeadReply>;
+
+  /** Ends the lock of this token: stores the entry, deletes the lock and wakes the followers, or is refused. */
+  end(request: EndRequest): Promise<EndReply>;
+
+  /** Extends the lease of this token to `lease` milliseconds from now. */
+  renew(request: RenewRequest): Promise<RenewReply>;
+
+  /** What comes from outside a load: ends the lease and changes the entry; wakes the holder and the followers. */
+  replace(request: ReplaceRequest): Promise<void>;
+
+  /**
+   * Calls `wake` with a token whose lock has ended, or with `undefined` when wake-ups may have been missed (a new
+   * subscription), so that whoever waits looks again. One listener at a time.
+   */
+  onWake(wake: (token: string | undefined) => void): void;
+
+  /** Ends every connection and timer. Idempotent. */
+  close(): Promise<void>;
+}
+
+/** A key's locks: the cache's own, and the lock service's. They never meet. */
+export type LockKind = 'cache' | 'lock';
+
+export interface LeadRequest {
+  readonly kind: LockKind;
+  readonly key: string;
+  /** `process#n`, new for each attempt. A lock that already holds it counts as taken by this request. */
+  readonly token: string;
+  /** Milliseconds until the lock ends by itself. */
+  readonly lease: number;
+  /** The token this process waited for: if its outcome is there, that is the reply. */
+  readonly waitedFor?: string | undefined;
+  /** An entry's text that could not be decoded: it counts as missing. */
+  readonly unreadable?: string | undefined;
+  /** Whether to be registered as a follower when refused. */
+  readonly follow: boolean;
+}
+
+export type LeadReply =
+  | { readonly is: 'hit'; readonly text: string }
+  | { readonly is: 'outcome'; readonly text: string }
+  | {
+      readonly is: 'leading';
+      /** The lock service's fencing token: grows with every lock of this key. */
+      readonly fencingToken?: number;
+      /** The text of an entry that is no longer fresh. */
+      readonly stale?: string;
+    }
+  | WaitingReply;
+
+export interface WaitingReply {
+  readonly is: 'waiting';
+  /** Who holds the lock. */
+  readonly token: string;
+  /** Milliseconds until it ends by itself. */
+  readonly leaseLeft: number;
+  /** Whether this process will be woken when it ends; otherwise it has to poll. */
+  readonly wakes: boolean;
+  /** The text of an entry that is no longer fresh. */
+  readonly stale?: string;
+}
+
+export interface EndRequest {
+  readonly kind: LockKind;
+  readonly key: string;
+  readonly token: string;
+  /** What to store; without it the lock is only released. */
+  readonly entry?: StoredEntry | undefined;
+  /** What the load came to, for followers; kept for two seconds, and only if there are any. */
+  readonly outcome?: string | undefined;
+}
+
+export interface StoredEntry {
+  readonly text: string;
+  /** Milliseconds to keep it; `Infinity` for ever. Never 0. */
+  readonly px: number;
+  /** Milliseconds it is fresh, when that is less than `px`; stamped into the text in the store's own time. */
+  readonly freshFor?: number | undefined;
+}
+
+export type EndReply =
+  | { readonly is: 'held'; readonly stored: boolean /** Why it could not be stored. */; readonly error?: string }
+  | { readonly is: 'refused' };
+
+export interface RenewRequest {
+  readonly kind: LockKind;
+  readonly key: string;
+  readonly token: string;
+  readonly lease: number;
+}
+
+/** `other`: another token holds the lock. `gone`: nobody does. */
+export type RenewReply = 'held' | 'other' | 'gone';
+
+export interface ReplaceRequest {
+  readonly key: string;
+  /**
+   * `evict` deletes the entry, `expire` marks it stale, and `claim` leaves it and takes the lock, whoever holds it, for a
+   * write that `end` finishes.
+   */
+  readonly by: 'evict' | 'expire' | { readonly claim: string; readonly lease: number };
+}
+
+/** How long an outcome is there for the followers, in milliseconds. */
+export const OUTCOME_KEPT = 2_000;
+
+/** A value stored for less than this, in milliseconds, may be gone before the followers look: they get it as an outcome. */
+export const SHORT_LIVED = 1_000;

@@ -1,0 +1,76 @@
+import { parseDuration } from './durations.js';
+import { formatEntry } from './entry.js';
+import type { NotStoredReason } from './events.js';
+import type { LoadResult } from './load.js';
+import type { ResolvedLoadOptions } from './options.js';
+import { type ErrorCodec, formatOutcome } from './outcome.js';
+import type { StoredEntry } from './store.js';
+import type { Random } from './waiting.js';
+
+/** What to store of a value, and what to tell followers when it isn't stored. */
+export interface Write {
+  /** The codec's text, if it could encode the value. */
+  readonly payload?: string;
+  readonly entry?: StoredEntry;
+  readonly outcome?: string | undefined;
+  readonly notStored?: { readonly reason: NotStoredReason; readonly error?: unknown };
+}
+
+type LoadedOrFailed = Exclude<LoadResult, { readonly is: 'aborted' }>;
+
+/** An entry that lives shorter may be gone before the last follower looks, so its outcome is kept as well. */
+const SHORT_LIVED = 1_000;
+
+/** Decides what becomes of a load's result. Never throws: whoever waits for it gets it in any case. */
+export function planWrite(
+  result: LoadedOrFailed,
+  options: ResolvedLoadOptions,
+  { random, errorCodec }: { readonly random: Random; readonly errorCodec: ErrorCodec },
+): Write {
+  if (result.is === 'value') return planValue(result.value, result.duration, options, random);
+  return options.shareErrors ? { outcome: outcomeOfError(result.error, errorCodec) } : {};
+}
+
+function planValue(value: unknown, loadTime: number, options: ResolvedLoadOptions, random: Random): Write {
+  let payload: string;
+  try {
+    payload = options.codec.encode(value);
+  } catch (error) {
+    return { notStored: { reason: 'unserializable', error } };
+  }
+  const outcome = formatOutcome({ is: 'value', payload });
+  try {
+    if (options.cacheIf && !options.cacheIf(value)) return { payload, outcome, notStored: { reason: 'cacheIf' } };
+    const px = storedFor(value, options, random);
+    if (px === 0) return { payload, outcome, notStored: { reason: 'ttl' } };
+    const entry = { text: formatEntry(payload, loadTime), px };
+    return px < SHORT_LIVED ? { payload, entry, outcome } : { payload, entry };
+  } catch (error) {
+    return { payload, outcome, notStored: { reason: 'options', error } };
+  }
+}
+
+/** `undefined` when the error can't travel: then followers load for themselves. */
+function outcomeOfError(error: unknown, errorCodec: ErrorCodec): string | undefined {
+  try {
+    const text = errorCodec.encode(error);
+    return text === undefined ? undefined : formatOutcome({ is: 'error', text });
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Milliseconds to keep the value; 0 for not at all.
+ *
+ * @throws InvalidOptionError when a `ttl` function returns no duration, or what it throws
+ */
+export function storedFor(
+  value: unknown,
+  { ttl, ttlJitter }: Pick<ResolvedLoadOptions, 'ttl' | 'ttlJitter'>,
+  random: Random,
+): number {
+  const milliseconds = typeof ttl === 'function' ? parseDuration(ttl(value), 'ttl') : ttl;
+  // Infinity less a part of it is Infinity, but less 0 times it is NaN.
+  return ttlJitter === 0 ? milliseconds : Math.ceil(milliseconds * (1 - ttlJitter * random()));
+}

@@ -1,0 +1,16 @@
+export type { LoadContext, Loader } from './core/caller.js';
+export type { Clock, Timer } from './core/clock.js';
+export { type Codec, jsonCodec } from './core/codec.js';
+export { type CacheParts, createStampede, type Stampede } from './core/create.js';
+export type { Duration, DurationUnit } from './core/durations.js';
+export * from './core/errors.js';
+export type { CacheEvent, NotStoredReason, StoreCommand } from './core/events.js';
+export { composeKey, type Key, type KeyPart } from './core/keys.js';
+export { Lock } from './core/lock.js';
+export { type LockOptions, LockService, type TryLockOptions } from './core/lock-service.js';
+export type { StampedeLogger } from './core/logger.js';
+export type { CacheOptions, Isolation, LoadOptions, LoadPolicy, SetOptions, Ttl } from './core/options.js';
+export type { ErrorCodec } from './core/outcome.js';
+export { StampedeCache } from './core/stampede-cache.js';
+export type { Store } from './core/store.js';
+export { MemoryStore } from './memory/memory-store.js';

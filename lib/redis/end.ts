@@ -1,0 +1,76 @@
+import { type EndReply, type EndRequest, OUTCOME_KEPT, SHORT_LIVED, type StoredEntry } from '../core/store.js';
+import type { Client } from './client.js';
+import type { KeyNames } from './key-names.js';
+import { milliseconds, runScript, type Script } from './script.js';
+import { WAKE_UP } from './wake-up.js';
+
+/*
+ * Ends the lock of a token: stores the entry, deletes the lock, wakes the followers. What can fail is called by pcall and
+ * in this order, since a script is not rolled back: no lock may be left by a full server or a user without channel rights.
+ *
+ * KEYS (cache)         lock, value, outcome
+ * KEYS (lock service)  lock
+ * ARGV                 token, prefix of the channels, outcome or '',
+ *                      entry or '', ms to keep it or '' for ever, ms it is fresh or '' for as long as it is kept
+ *
+ * Replies
+ *   held, 1 when it stored the entry, why it couldn't or nil
+ *   refused
+ */
+const END: Script = {
+  name: 'stampedeEnd',
+  lua: `
+${WAKE_UP}
+local token, channelPrefix, outcome, entry, px, freshFor = unpack(ARGV)
+
+local function stamp(text)
+  local now = redis.call('TIME')
+  local freshUntil = now[1] * 1000 + math.floor(now[2] / 1000) + freshFor
+  local rest = string.find(text, ';', 3, true)
+  return '1;' .. string.format('%.0f', freshUntil) .. string.sub(text, rest)
+end
+
+local lock = redis.call('GET', KEYS[1])
+if not lock or tokenOf(lock) ~= token then return {'refused'} end
+
+local stored, problem = 0, false
+if entry ~= '' then
+  if freshFor ~= '' then entry = stamp(entry) end
+  local reply
+  if px == '' then reply = redis.pcall('SET', KEYS[2], entry) else reply = redis.pcall('SET', KEYS[2], entry, 'PX', px) end
+  if reply.err then problem = reply.err else stored = 1 end
+end
+
+redis.call('DEL', KEYS[1])
+
+local hasFollowers = #lock > #token
+local willBeFound = stored == 1 and (px == '' or tonumber(px) >= ${SHORT_LIVED})
+if outcome ~= '' and hasFollowers and not willBeFound then
+  redis.pcall('SET', KEYS[3], token .. ',' .. outcome, 'PX', ${OUTCOME_KEPT})
+end
+
+wakeFollowers(lock, channelPrefix)
+return {'held', stored, problem}
+`,
+};
+
+type RawReply = ['held', 0 | 1, string | null] | ['refused'];
+
+export async function end(client: Client, names: KeyNames, request: EndRequest): Promise<EndReply> {
+  const { kind, key, token, entry, outcome = '' } = request;
+  const { lock, value, outcome: outcomeName } = names.cache(key);
+  const keys = kind === 'cache' ? [lock, value, outcomeName] : [names.lock(key).lock];
+  const args = [token, names.channelPrefix, outcome, ...argumentsOf(entry)];
+  const [is, stored, error] = (await runScript(client, END, keys, args)) as RawReply;
+  if (is === 'refused') return { is };
+  return { is, stored: stored === 1, ...(error && { error }) };
+}
+
+/** A thousand times the age of the universe, in milliseconds, is no expiry that Redis could add to its clock. */
+const FOR_EVER = 1e15;
+
+function argumentsOf(entry: StoredEntry | undefined): [text: string, px: string, freshFor: string] {
+  if (!entry) return ['', '', ''];
+  const { text, px, freshFor = Infinity } = entry;
+  return [text, px < FOR_EVER ? milliseconds(px) : '', freshFor < FOR_EVER ? milliseconds(freshFor) : ''];
+}

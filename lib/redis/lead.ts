@@ -1,0 +1,132 @@
+import type { LeadReply, LeadRequest } from '../core/store.js';
+import type { Client } from './client.js';
+import type { KeyNames } from './key-names.js';
+import { milliseconds, runScript, type Script } from './script.js';
+
+/*
+ * Rechecks the entry and takes the lock, or registers a follower with whoever holds it.
+ *
+ * KEYS (cache)         lock, value, outcome
+ * KEYS (lock service)  lock, fence
+ * ARGV                 token, lease in ms, follower ('*' when it can't be woken, '' when it doesn't follow),
+ *                      token waited for or '', SHA-1 of an unreadable entry or ''
+ *
+ * Replies
+ *   hit, entry
+ *   outcome, text
+ *   leading, stale entry or nil, fencing token or nil
+ *   waiting, holder's token, ms left, 1 when it will be woken, stale entry or nil
+ */
+const LEAD: Script = {
+  name: 'stampedeLead',
+  lua: `
+local token, lease, follower, waitedFor, unreadable = unpack(ARGV)
+local isCache = #KEYS == 3
+
+-- fresh, stale or missing. Redis's own time is asked for only where it decides.
+local function freshness(entry)
+  local freshUntil = entry and string.match(entry, '^1;(%d*);')
+  if not freshUntil or (unreadable ~= '' and redis.sha1hex(entry) == unreadable) then return 'missing' end
+  if freshUntil == '' then return 'fresh' end
+  if freshUntil == '0' then return 'stale' end
+  local now = redis.call('TIME')
+  return tonumber(freshUntil) > now[1] * 1000 + math.floor(now[2] / 1000) and 'fresh' or 'stale'
+end
+
+-- In microseconds, so that it grows even if the last one was lost. %.0f, because Lua would write 1.7e+15.
+local function nextFence(last)
+  local now = redis.call('TIME')
+  local fence = string.format('%.0f', math.max((tonumber(last) or 0) + 1, now[1] * 1000000 + now[2]))
+  redis.call('SET', KEYS[2], fence, 'PX', 86400000)
+  return fence
+end
+
+local found = waitedFor == '' and redis.call('MGET', KEYS[1], KEYS[2]) or redis.call('MGET', unpack(KEYS))
+local lock, value, outcome = found[1], found[2], found[3]
+
+local stale = false
+if isCache then
+  local state = freshness(value)
+  if state == 'fresh' then return {'hit', value} end
+  if state == 'stale' then stale = value end
+  if outcome and string.sub(outcome, 1, #waitedFor + 1) == waitedFor .. ',' then
+    return {'outcome', string.sub(outcome, #waitedFor + 2)}
+  end
+end
+
+local holder = lock and string.match(lock, '^[^,]*')
+if not lock then
+  local fence = not isCache and nextFence(value)
+  redis.call('SET', KEYS[1], token, 'PX', lease)
+  return {'leading', stale, fence}
+end
+if holder == token then
+  -- The same request, sent again because its reply was lost.
+  local fence = not isCache and (value or nextFence(value))
+  redis.call('PEXPIRE', KEYS[1], lease)
+  return {'leading', stale, fence}
+end
+
+local isRegistered = follower ~= '' and (
+  string.find(lock .. ',', ',' .. follower .. ',', 1, true) ~= nil
+  -- A full server refuses it; then the follower polls.
+  or type(redis.pcall('APPEND', KEYS[1], ',' .. follower)) == 'number')
+local wakes = isRegistered and follower ~= '*' and 1 or 0
+return {'waiting', holder, redis.call('PTTL', KEYS[1]), wakes, stale}
+`,
+};
+
+type Nil = null;
+type RawReply =
+  | ['hit' | 'outcome', string]
+  | ['leading', string | Nil, string | Nil]
+  | ['waiting', string, number, 0 | 1, string | Nil];
+
+export interface LeadArguments {
+  readonly request: LeadRequest;
+  /** The process to wake, or `*` for one that can't be woken. */
+  readonly follower: string;
+  /** SHA-1, in hex, of the entry's bytes that count as missing. */
+  readonly unreadable: string | undefined;
+}
+
+export async function lead(
+  client: Client,
+  names: KeyNames,
+  { request, follower, unreadable = '' }: LeadArguments,
+): Promise<LeadReply> {
+  const { kind, key, token, lease, waitedFor = '', follow } = request;
+  const args = [token, milliseconds(lease), follow ? follower : '', kind === 'cache' ? waitedFor : '', unreadable];
+  return readReply((await runScript(client, LEAD, keysOf(names, kind, key), args)) as RawReply);
+}
+
+function keysOf(names: KeyNames, kind: LeadRequest['kind'], key: string): string[] {
+  if (kind === 'cache') {
+    const { lock, value, outcome } = names.cache(key);
+    return [lock, value, outcome];
+  }
+  const { lock, fence } = names.lock(key);
+  return [lock, fence];
+}
+
+function readReply(reply: RawReply): LeadReply {
+  switch (reply[0]) {
+    case 'hit':
+    case 'outcome':
+      return { is: reply[0], text: reply[1] };
+    case 'leading': {
+      const [is, stale, fencingToken] = reply;
+      return { is, ...staleOf(stale), ...(fencingToken !== null && { fencingToken: Number(fencingToken) }) };
+    }
+    case 'waiting': {
+      const [is, token, timeLeft, wakes, stale] = reply;
+      // Below 0 only if somebody took its expiry from the lock: it doesn't end by itself.
+      const leaseLeft = timeLeft < 0 ? Infinity : timeLeft;
+      return { is, token, leaseLeft, wakes: wakes === 1, ...staleOf(stale) };
+    }
+  }
+}
+
+function staleOf(text: string | Nil) {
+  return text !== null && { stale: text };
+}

@@ -1,0 +1,64 @@
+import type { ReplaceRequest } from '../core/store.js';
+import type { Client } from './client.js';
+import type { KeyNames } from './key-names.js';
+import { milliseconds, runScript, type Script } from './script.js';
+import { WAKE_UP } from './wake-up.js';
+
+/*
+ * Changes the entry from outside of a load: ends whoever's lease, and wakes its holder and the followers.
+ *
+ * KEYS   lock, value, outcome
+ * ARGV   prefix of the channels, then one of
+ *          evict               deletes the entry
+ *          expire              marks it stale and keeps its expiry
+ *          claim, token, ms    leaves it and takes the lock
+ *
+ * Replies nil
+ */
+const REPLACE: Script = {
+  name: 'stampedeReplace',
+  lua: `
+${WAKE_UP}
+local channelPrefix, action, token, lease = unpack(ARGV)
+
+local lock, entry
+if action == 'expire' then
+  -- MGET, because GET fails on a value that is no text.
+  local found = redis.call('MGET', KEYS[1], KEYS[2])
+  lock, entry = found[1], found[2]
+else
+  lock = redis.call('GET', KEYS[1])
+end
+
+if action == 'evict' then
+  redis.call('DEL', unpack(KEYS))
+elseif action == 'expire' then
+  -- First, because a full server takes a write only after one that frees memory.
+  redis.call('DEL', KEYS[1], KEYS[3])
+  if entry and string.find(entry, '^1;%d*;') then
+    local rest = string.find(entry, ';', 3, true)
+    redis.call('SET', KEYS[2], '1;0' .. string.sub(entry, rest), 'KEEPTTL')
+  end
+elseif lock and tokenOf(lock) == token then
+  -- The same claim, sent again because its reply was lost: its lock is not ended.
+  redis.call('PEXPIRE', KEYS[1], lease)
+  redis.call('DEL', KEYS[3])
+  return false
+else
+  redis.call('SET', KEYS[1], token, 'PX', lease)
+  redis.call('DEL', KEYS[3])
+end
+
+if lock then
+  wakeHolder(lock, channelPrefix)
+  wakeFollowers(lock, channelPrefix)
+end
+return false
+`,
+};
+
+export async function replace(client: Client, names: KeyNames, { key, by }: ReplaceRequest): Promise<void> {
+  const { lock, value, outcome } = names.cache(key);
+  const action = typeof by === 'string' ? [by] : ['claim', by.claim, milliseconds(by.lease)];
+  await runScript(client, REPLACE, [lock, value, outcome], [names.channelPrefix, ...action]);
+}

@@ -1,0 +1,1 @@
+export function whenParentEnds(script: string, ...args: (string | number)[]): () => void;
