@@ -90,9 +90,12 @@ export class Caller {
       this.fail(signal.reason);
       this.onLeave?.();
     };
-    if (signal.aborted) return abort();
-    signal.addEventListener('abort', abort, { once: true });
-    this.#stopAborting = () => signal.removeEventListener('abort', abort);
+    if (signal.aborted) {
+      abort();
+    } else {
+      signal.addEventListener('abort', abort, { once: true });
+      this.#stopAborting = () => signal.removeEventListener('abort', abort);
+    }
   }
 
   #settle(): void {

@@ -60,7 +60,9 @@ export class Callers {
 
   /** Takes away those who joined after the first `count`, and answers who of them still waits. */
   takeAfter(count: number): Caller[] {
-    return this.#list.splice(count).filter((caller) => !caller.settled);
+    const taken = this.#list.splice(count).filter((caller) => !caller.settled);
+    for (const caller of taken) caller.forgetDeadline();
+    return taken;
   }
 
   #startDeadline(caller: Caller): void {

@@ -9,6 +9,7 @@ import { type EndResult, readOutcome, reportLoad, settleWith } from './settling.
 import type { WaitingReply } from './store.js';
 import type { Freshness, Tower } from './tower.js';
 import { Waiting } from './waiting.js';
+import type { TokenWatch } from './wake-ups.js';
 import { planWrite, type Write } from './write.js';
 
 /** How a flight begins: the read was a miss, so it leads; or the store is away, so it loads without a lock. */
@@ -22,6 +23,19 @@ interface Running {
   /** How many callers may get the value even if the lease should turn out to have ended. */
   proven: number;
   leaseEnded: boolean;
+}
+
+/** What a flight does next: look again, or nothing more. */
+type Next = Round | 'concluded' | 'store away';
+
+interface Round {
+  readonly look: 'read' | 'lead';
+  /** The token whose load this flight waited for: its outcome is an answer. */
+  readonly waitedFor?: string | undefined;
+  /** An entry's text that can't be read: it counts as missing. */
+  readonly unreadable?: string | undefined;
+  /** The lock came when its lease was nearly over. A store that does so twice is of no use. */
+  readonly wasTooSlow?: boolean;
 }
 
 const REFUSED = { is: 'refused' } as const;
@@ -44,7 +58,7 @@ export class Flight {
   constructor(key: string, tower: Tower) {
     this.key = key;
     this.#tower = tower;
-    this.#waiting = new Waiting(tower.clock, tower.wakeUps, tower.random);
+    this.#waiting = new Waiting(tower.clock, tower.random);
     this.#callers = new Callers(tower.clock, {
       waitEnded: (caller) => this.#waitEnded(caller),
       left: () => this.#left(),
@@ -57,40 +71,12 @@ export class Flight {
 
   /** Flies until every caller is answered or goes round again in another flight. */
   async fly(start: Start): Promise<void> {
-    if (start.is === 'store away') return this.#loadAlone();
-    let { unreadable } = start;
-    let waitedFor: string | undefined;
-    let next: 'read' | 'lead' = 'lead';
-    while (this.#callers.first) {
+    let next: Next = start.is === 'miss' ? { look: 'lead', unreadable: start.unreadable } : 'store away';
+    while (typeof next === 'object' && this.#callers.first) {
       const joined = this.#callers.board();
-      if (next === 'read') {
-        const found = await this.#read(joined);
-        if (found === 'concluded') return;
-        if (found === 'store away') return this.#loadAlone();
-        next = 'lead';
-        continue;
-      }
-      const led = await this.#lead(waitedFor, unreadable);
-      if (led === 'store away') return this.#loadAlone();
-      const { reply, lease, endedMeanwhile } = led;
-      waitedFor = undefined;
-      switch (reply.is) {
-        case 'hit':
-          if (this.#answer(reply.text, joined, 'proven')) return;
-          unreadable = reply.text;
-          break;
-        case 'outcome':
-          if (this.#share(reply.text, joined)) return;
-          break;
-        case 'leading':
-          if (lease.isNearlyOver) this.#release(lease);
-          else if ((await this.#load(lease, joined, endedMeanwhile)) === 'concluded') return;
-          break;
-        case 'waiting':
-          waitedFor = reply.token;
-          next = endedMeanwhile ? 'read' : await this.#follow(reply);
-      }
+      next = next.look === 'read' ? await this.#read(joined, next) : await this.#lead(joined, next);
     }
+    if (next === 'store away') await this.#loadAlone();
     this.#tower.depart(this);
   }
 
@@ -100,8 +86,8 @@ export class Flight {
    */
   leaseEnded(): void {
     const running = this.#running;
-    if (!running) return this.#waiting.stir();
-    if (running.leaseEnded) return;
+    if (!running) this.#waiting.stir();
+    if (!running || running.leaseEnded) return;
     running.leaseEnded = true;
     this.#tower.depart(this);
     if (!running.lease) return;
@@ -123,30 +109,49 @@ export class Flight {
     this.#waiting.stir();
   }
 
-  async #read(joined: number): Promise<'concluded' | 'missed' | 'store away'> {
+  /** After a wake-up the value is probably there, so that a plain read will do. */
+  async #read(joined: number, { waitedFor }: Round): Promise<Next> {
     try {
       const [text] = await this.#tower.store.read([this.key]);
-      return typeof text === 'string' && this.#answer(text, joined, 'if never stamped') ? 'concluded' : 'missed';
+      if (typeof text === 'string' && this.#answer(text, joined, 'if never stamped')) return 'concluded';
+      return { look: 'lead', waitedFor };
     } catch {
       return 'store away';
     }
   }
 
-  async #lead(waitedFor: string | undefined, unreadable: string | undefined): Promise<Led | 'store away'> {
+  /** Rechecks and asks for the lock in one step. Whoever gets it loads; whoever doesn't follows. */
+  async #lead(joined: number, { waitedFor, unreadable, wasTooSlow }: Round): Promise<Next> {
     const lease = this.#callers.first?.options.lease ?? 0;
+    let led: Led;
     try {
-      return await lead(this.#tower, { kind: 'cache', key: this.key, lease, waitedFor, unreadable, follow: true });
+      led = await lead(this.#tower, { kind: 'cache', key: this.key, lease, waitedFor, unreadable, follow: true });
     } catch {
       return 'store away';
     }
+    const { reply } = led;
+    try {
+      if (reply.is === 'hit') {
+        return this.#answer(reply.text, joined, 'proven') ? 'concluded' : { look: 'lead', unreadable: reply.text };
+      }
+      if (reply.is === 'outcome') return this.#share(reply.text, joined) ? 'concluded' : { look: 'lead' };
+      if (reply.is === 'waiting') return await this.#follow(reply, led.watch);
+      if (!led.lease.isNearlyOver) return await this.#load(led, joined);
+      await this.#release(led.lease);
+      return wasTooSlow ? 'store away' : { look: 'lead', wasTooSlow: true };
+    } finally {
+      led.watch.stop();
+    }
   }
 
-  /** Waits for another process's load. After a wake-up the value is probably there, so that a read will do. */
-  async #follow(reply: WaitingReply): Promise<'read' | 'lead'> {
+  /** Waits for another process's load. */
+  async #follow(reply: WaitingReply, watch: TokenWatch): Promise<Next> {
     const { events } = this.#tower;
     if (events.observed) events.emit({ type: 'wait', key: this.key });
     this.#callers.startDeadlines();
-    return (await this.#waiting.sleep(reply)) === 'woken' ? 'read' : 'lead';
+    if (!this.#callers.first) return { look: 'lead' };
+    const woken = (await this.#waiting.sleep(reply, watch)) === 'woken';
+    return { look: woken ? 'read' : 'lead', waitedFor: reply.token };
   }
 
   /** Answers with an entry. False when it can't be used. */
@@ -172,16 +177,14 @@ export class Flight {
   }
 
   /** Loads under the lease, and ends it. */
-  async #load(lease: Lease, joined: number, endedMeanwhile: boolean): Promise<'concluded' | 'again'> {
+  async #load({ lease, watch }: Led, joined: number): Promise<Next> {
     const running = this.#start(lease, joined);
     if (!running) {
-      this.#release(lease);
-      return 'again';
+      await this.#release(lease);
+      return { look: 'lead' };
     }
-    const stopListening = this.#keep(lease, running);
-    if (endedMeanwhile) this.leaseEnded();
+    this.#keep(lease, watch, running);
     const result = await running.load.result;
-    stopListening();
     lease.forget();
     this.#running = undefined;
     if (result.is === 'aborted') return this.#giveUp(result.why, lease, running.owner);
@@ -200,7 +203,7 @@ export class Flight {
   /** Loads without a lock, because the store is away: one load a process, and nothing is stored. */
   async #loadAlone(): Promise<void> {
     const running = this.#start(undefined, 0);
-    if (!running) return this.#tower.depart(this);
+    if (!running) return;
     const result = await running.load.result;
     this.#running = undefined;
     reportLoad(this.#tower.events, this.key, result, {}, UNANSWERED);
@@ -217,9 +220,8 @@ export class Flight {
     return this.#running;
   }
 
-  /** Keeps the lease while the load runs, and listens for its end. Returns how to stop listening. */
-  #keep(lease: Lease, running: Running): () => void {
-    const { events, wakeUps } = this.#tower;
+  /** Keeps the lease while the load runs, and listens for its end. */
+  #keep(lease: Lease, watch: TokenWatch, running: Running): void {
     lease.keep({
       renewing: () => {
         const joined = this.#callers.count;
@@ -228,13 +230,18 @@ export class Flight {
         };
       },
       lost: (how) => {
+        const { events } = this.#tower;
         const holder = how === 'other' ? 'other' : 'gone';
         if (events.observed) events.emit({ type: 'lease-lost', key: this.key, holder });
         if (holder === 'other') running.load.abort('lost');
         else this.leaseEnded();
       },
     });
-    return wakeUps.on(lease.token, (certain) => (certain ? this.leaseEnded() : lease.check()));
+    watch.listen((certain) => {
+      if (running !== this.#running) return;
+      if (certain) this.leaseEnded();
+      else lease.check();
+    });
   }
 
   async #end(lease: Lease, { entry, outcome }: Write): Promise<EndResult> {
@@ -246,18 +253,19 @@ export class Flight {
   }
 
   /** The load was aborted. If its lease was lost, its callers go on and follow the new leader. */
-  #giveUp(why: AbortReason, lease: Lease, owner: Caller): 'concluded' | 'again' {
+  async #giveUp(why: AbortReason, lease: Lease, owner: Caller): Promise<Next> {
     if (why === 'lost') {
       owner.waitAnew(this.#tower.clock);
-      return 'again';
+      return { look: 'lead' };
     }
-    this.#release(lease);
     this.#conclude(this.#callers.count, (caller) => why === 'closed' && caller.fail(new CacheClosedError()));
+    await this.#release(lease);
     return 'concluded';
   }
 
-  #release(lease: Lease): void {
-    lease.end().catch(() => {});
+  /** Gives the lock back. If the store does not answer, the lease ends it. */
+  async #release(lease: Lease): Promise<void> {
+    await lease.end().catch(() => {});
   }
 
   /** Settles those of the first `joined` that it is for; all others go round again. */
@@ -272,9 +280,12 @@ export class Flight {
     const { clock, events, lastResort } = this.#tower;
     const waited = clock.now() - caller.startedAt;
     if (events.observed) events.emit({ type: 'wait-timeout', key: this.key, waited });
-    if (caller.options.onWaitTimeout === 'load') return lastResort.load(this.key, caller);
-    caller.fail(new CacheWaitTimeoutError(this.key, waited));
-    this.#left();
+    if (caller.options.onWaitTimeout === 'load') {
+      lastResort.load(this.key, caller);
+    } else {
+      caller.fail(new CacheWaitTimeoutError(this.key, waited));
+      this.#left();
+    }
   }
 
   /** A caller left early. When nobody is left, there is nothing to wait for. */

@@ -29,7 +29,7 @@ export class LastResort {
 
   load(key: string, caller: Caller): void {
     const running = this.#running.get(key);
-    if (!running) this.#start(key, caller, [caller]);
+    if (!running) void this.#start(key, caller, [caller]);
     else if (caller.startedAt <= running.startedAt) running.callers.push(caller);
     else running.next.push(caller);
   }

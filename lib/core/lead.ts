@@ -1,14 +1,15 @@
 import type { Coordination } from './coordination.js';
 import { Lease } from './lease.js';
 import type { LeadReply, LeadRequest } from './store.js';
+import type { TokenWatch } from './wake-ups.js';
 
 /** What came of asking to lead. */
 export interface Led {
   readonly reply: LeadReply;
   /** The lease, if the reply is that this process leads. */
   readonly lease: Lease;
-  /** The lock that the reply speaks of, ours or another's, has ended while the reply was on its way. */
-  readonly endedMeanwhile: boolean;
+  /** Watches for the end of the lock that the reply speaks of, ours or another's. To be stopped. */
+  readonly watch: TokenWatch;
 }
 
 /**
@@ -23,11 +24,10 @@ export async function lead(coordination: Coordination, request: Omit<LeadRequest
   const sentAt = clock.now();
   try {
     const reply = await store.lead({ ...request, token });
-    const holder = reply.is === 'waiting' ? reply.token : token;
     return {
       reply,
       lease: new Lease(store, clock, { ...request, token, sentAt }),
-      endedMeanwhile: recording.heard(holder),
+      watch: recording.watch(reply.is === 'waiting' ? reply.token : token),
     };
   } finally {
     recording.stop();

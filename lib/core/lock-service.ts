@@ -104,6 +104,8 @@ export class LockService {
     const turn = this.#turns.take(key);
     try {
       await Promise.race([turn.come, patience.ended]);
+      patience.throwIfAborted();
+      if (!turn.hasCome) throw new LockContendedError(key, patience.waited);
       const { fencingToken, ...led } = await this.#contend(key, lease, patience);
       const lock = new Lock(key, fencingToken, led.lease, this.#coordination, {
         renew,
@@ -130,17 +132,20 @@ export class LockService {
     milliseconds: number,
     patience: Patience,
   ): Promise<{ lease: Lease; fencingToken: number }> {
-    const { clock, random, wakeUps } = this.#coordination;
-    const waiting = new Waiting(clock, wakeUps, random);
+    const { clock, random } = this.#coordination;
+    const waiting = new Waiting(clock, random);
     void patience.ended.then(() => waiting.stir());
     for (;;) {
-      const { reply, lease, endedMeanwhile } = await this.#lead(key, milliseconds);
-      if (reply.is === 'leading') {
-        if (!lease.isNearlyOver && !patience.wasAborted) return { lease, fencingToken: reply.fencingToken ?? 0 };
-        lease.end().catch(() => {});
+      const { reply, lease, watch } = await this.#lead(key, milliseconds);
+      try {
+        if (reply.is === 'leading') {
+          if (!lease.isNearlyOver && !patience.wasAborted) return { lease, fencingToken: reply.fencingToken ?? 0 };
+          lease.end().catch(() => {});
+        }
+        if (reply.is === 'waiting' && !patience.isOver) await waiting.sleep(reply, watch);
+      } finally {
+        watch.stop();
       }
-      patience.throwIfAborted();
-      if (reply.is === 'waiting' && !patience.isOver && !endedMeanwhile) await waiting.sleep(reply);
       patience.throwIfAborted();
       if (patience.isOver) throw new LockContendedError(key, patience.waited);
     }

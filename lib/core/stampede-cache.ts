@@ -240,7 +240,11 @@ export class StampedeCache {
   /** The callers join the flight of their key, or a new one. */
   #board(key: string, callers: readonly Caller[], start: Start): void {
     const flying = this.#flights.get(key);
-    if (flying) return flying.join(callers);
+    if (flying) flying.join(callers);
+    else this.#takeOff(key, callers, start);
+  }
+
+  #takeOff(key: string, callers: readonly Caller[], start: Start): void {
     const flight = new Flight(key, this.#tower);
     this.#flights.set(key, flight);
     flight.join(callers);

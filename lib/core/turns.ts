@@ -2,6 +2,7 @@
 export interface Turn {
   /** Resolves when it is this one's turn. */
   readonly come: Promise<void>;
+  readonly hasCome: boolean;
   /** Passes the turn on, or leaves the line before it came. */
   pass(): void;
 }
@@ -15,9 +16,13 @@ export class Turns {
   }
 
   take(key: string): Turn {
+    let hasCome = false;
     let call: () => void = () => {};
     const come = new Promise<void>((resolve) => {
-      call = resolve;
+      call = () => {
+        hasCome = true;
+        resolve();
+      };
     });
     const line = this.#lines.get(key);
     if (line) line.push(call);
@@ -31,7 +36,13 @@ export class Turns {
       passed = true;
       this.#leave(key, call);
     };
-    return { come, pass };
+    return {
+      come,
+      get hasCome() {
+        return hasCome;
+      },
+      pass,
+    };
   }
 
   #leave(key: string, call: () => void): void {

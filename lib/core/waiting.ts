@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 import type { WaitingReply } from './store.js';
-import type { WakeUps } from './wake-ups.js';
+import type { TokenWatch } from './wake-ups.js';
 
 /** A number from 0 up to 1, like `Math.random`. */
 export type Random = () => number;
@@ -16,29 +16,26 @@ const EXPIRY_SPREAD = 4;
 /** How a caller in line sleeps: until a wake-up, the lock's expiry, or a jittered poll, whatever comes first. */
 export class Waiting {
   readonly #clock: Clock;
-  readonly #wakeUps: WakeUps;
   readonly #random: Random;
   #polls = 0;
   #wake: ((by: 'woken' | 'due') => void) | undefined;
 
-  constructor(clock: Clock, wakeUps: WakeUps, random: Random) {
+  constructor(clock: Clock, random: Random) {
     this.#clock = clock;
-    this.#wakeUps = wakeUps;
     this.#random = random;
   }
 
   /** Sleeps until it is worth looking again. `woken`: the lock has ended; `due`: its lease is over or a poll is due. */
-  sleep(reply: WaitingReply): Promise<'woken' | 'due'> {
+  sleep(reply: WaitingReply, watch: TokenWatch): Promise<'woken' | 'due'> {
     return new Promise((resolve) => {
       const delay = Math.min(this.#pollDelay(reply.wakes), reply.leaseLeft + 1 + this.#random() * EXPIRY_SPREAD);
       const timer = this.#clock.after(delay, () => this.#wake?.('due'));
-      const stopListening = this.#wakeUps.on(reply.token, (certain) => this.#wake?.(certain ? 'woken' : 'due'));
       this.#wake = (by) => {
         this.#wake = undefined;
         timer.clear();
-        stopListening();
         resolve(by);
       };
+      watch.listen((certain) => this.#wake?.(certain ? 'woken' : 'due'));
     });
   }
 

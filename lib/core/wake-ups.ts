@@ -3,30 +3,13 @@ import type { Store } from './store.js';
 /** Called when a token's lock has ended (`certain`), or when that may have been missed. */
 export type Wake = (certain: boolean) => void;
 
-/** What was heard since recording began. */
-export interface Recording {
-  /** Whether the token's lock has ended since. */
-  heard(token: string): boolean;
-  stop(): void;
-}
-
 /** The wake-ups of this process, handed on to whoever waits for a token. */
 export class WakeUps {
-  readonly #waiting = new Map<string, Set<Wake>>();
+  readonly #watches = new Map<string, Set<TokenWatch>>();
   readonly #recordings = new Set<Set<string>>();
 
   constructor(store: Pick<Store, 'onWake'>) {
     store.onWake((token) => (token === undefined ? this.#wakeAll() : this.#wake(token)));
-  }
-
-  /** Calls `wake` each time the token's lock has ended, or may have. Returns how to stop that. */
-  on(token: string, wake: Wake): () => void {
-    const wakes = this.#waiting.get(token) ?? new Set();
-    this.#waiting.set(token, wakes.add(wake));
-    return () => {
-      wakes.delete(wake);
-      if (wakes.size === 0 && this.#waiting.get(token) === wakes) this.#waiting.delete(token);
-    };
   }
 
   /**
@@ -36,15 +19,58 @@ export class WakeUps {
   record(): Recording {
     const ended = new Set<string>();
     this.#recordings.add(ended);
-    return { heard: (token) => ended.has(token), stop: () => this.#recordings.delete(ended) };
+    return {
+      watch: (token) => this.#watch(token, ended.has(token)),
+      stop: () => this.#recordings.delete(ended),
+    };
+  }
+
+  #watch(token: string, hasEnded: boolean): TokenWatch {
+    const watches = this.#watches.get(token) ?? new Set();
+    this.#watches.set(token, watches);
+    const watch = new TokenWatch(hasEnded, () => {
+      watches.delete(watch);
+      if (watches.size === 0 && this.#watches.get(token) === watches) this.#watches.delete(token);
+    });
+    watches.add(watch);
+    return watch;
   }
 
   #wake(token: string): void {
     for (const ended of this.#recordings) ended.add(token);
-    for (const wake of [...(this.#waiting.get(token) ?? [])]) wake(true);
+    for (const watch of [...(this.#watches.get(token) ?? [])]) watch.wake(true);
   }
 
   #wakeAll(): void {
-    for (const wakes of [...this.#waiting.values()]) for (const wake of [...wakes]) wake(false);
+    for (const watches of [...this.#watches.values()]) for (const watch of [...watches]) watch.wake(false);
+  }
+}
+
+export interface Recording {
+  /** Watches a token from when the recording began. To be stopped. */
+  watch(token: string): TokenWatch;
+  stop(): void;
+}
+
+/** One who watches for the end of one token's lock. */
+export class TokenWatch {
+  readonly stop: () => void;
+  #hasEnded: boolean;
+  #listener: Wake | undefined;
+
+  constructor(hasEnded: boolean, stop: () => void) {
+    this.#hasEnded = hasEnded;
+    this.stop = stop;
+  }
+
+  /** Calls `listener` at each wake-up; at once if the lock has ended before. */
+  listen(listener: Wake): void {
+    this.#listener = listener;
+    if (this.#hasEnded) listener(true);
+  }
+
+  wake(certain: boolean): void {
+    this.#hasEnded ||= certain;
+    this.#listener?.(certain);
   }
 }
