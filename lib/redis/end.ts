@@ -66,7 +66,7 @@ export async function end(client: Client, names: KeyNames, request: EndRequest):
   return { is, stored: stored === 1, ...(error && { error }) };
 }
 
-/** A thousand times the age of the universe, in milliseconds, is no expiry that Redis could add to its clock. */
+/** Over 30,000 years, in milliseconds: larger numbers Redis can't add to its clock, or JavaScript writes as `1e+21`. */
 const FOR_EVER = 1e15;
 
 function argumentsOf(entry: StoredEntry | undefined): [text: string, px: string, freshFor: string] {
