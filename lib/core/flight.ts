@@ -104,6 +104,7 @@ export class Flight {
 
   /** Ends the flight now: aborts its load and releases its lock. Its callers get the error. */
   close(error: unknown = new CacheClosedError()): void {
+    this.#tower.depart(this);
     if (this.#running) this.#running.load.abort('closed');
     this.#callers.settle(this.#callers.count, (caller) => caller.fail(error));
     this.#waiting.stir();

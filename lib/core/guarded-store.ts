@@ -66,11 +66,20 @@ export class GuardedStore implements Commands {
     return this.#inTime('renew', this.#store.renew(request));
   }
 
+  /** A claim takes the lock as `lead` does, and is released like it. */
   async replace(request: ReplaceRequest): Promise<void> {
+    const reply = this.#store.replace(request);
     try {
-      await this.#inTime('replace', this.#store.replace(request));
+      await this.#inTime('replace', reply);
     } catch (error) {
-      if (typeof request.by === 'object') this.#release({ kind: 'cache', key: request.key, token: request.by.claim });
+      if (typeof request.by === 'object') {
+        const claim = { kind: 'cache', key: request.key, token: request.by.claim } as const;
+        this.#release(claim);
+        reply.then(
+          () => this.#release(claim),
+          () => {},
+        );
+      }
       throw error;
     }
   }

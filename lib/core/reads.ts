@@ -14,6 +14,7 @@ export type Deliver<Reader> = (key: string, readers: readonly Reader[], found: F
 export class Reads<Reader> {
   readonly #read: (keys: readonly string[]) => Promise<readonly Found[]>;
   readonly #deliver: Deliver<Reader>;
+  readonly #underWay = new Set<Promise<void>>();
   #batch: Map<string, Reader[]> | undefined;
 
   constructor(read: (keys: readonly string[]) => Promise<readonly Found[]>, deliver: Deliver<Reader>) {
@@ -21,19 +22,30 @@ export class Reads<Reader> {
     this.#deliver = deliver;
   }
 
+  /** Those whose readers have not been told yet. */
+  get underWay(): Iterable<Promise<void>> {
+    return this.#underWay;
+  }
+
   add(key: string, readers: readonly Reader[]): void {
-    // After the promise jobs of this tick, which are where most callers come from.
-    if (!this.#batch) process.nextTick(() => this.#send());
-    this.#batch ??= new Map();
+    this.#batch ??= this.#begin();
     const batched = this.#batch.get(key);
     if (batched) batched.push(...readers);
     else this.#batch.set(key, [...readers]);
   }
 
-  #send(): void {
-    const batch = this.#batch ?? new Map<string, Reader[]>();
+  #begin(): Map<string, Reader[]> {
+    const batch = new Map<string, Reader[]>();
+    // After the promise jobs of this tick, which are where most callers come from.
+    const told = new Promise<void>((resolve) => process.nextTick(() => resolve(this.#send(batch))));
+    this.#underWay.add(told);
+    void told.finally(() => this.#underWay.delete(told));
+    return batch;
+  }
+
+  #send(batch: ReadonlyMap<string, readonly Reader[]>): Promise<void> {
     this.#batch = undefined;
-    this.#read([...batch.keys()]).then(
+    return this.#read([...batch.keys()]).then(
       (found) => {
         let i = 0;
         for (const [key, readers] of batch) this.#deliver(key, readers, found[i++]);

@@ -13,14 +13,15 @@ export type Settle = (caller: Caller) => void;
 /** What `end` came to; `unanswered` when the store was away, or had no reply in time. */
 export type EndResult = EndReply | { readonly is: 'unanswered'; readonly error?: unknown };
 
-/** What callers in the loading process get: the value, or the very error that was thrown. */
+/** What callers in the loading process get: the value, or the very error that was thrown, or that all is over. */
 export function settleWith(result: LoadResult, owner: Caller, payload?: string): Settle {
   if (result.is === 'value') {
     const answer = Answer.loaded(result.value, owner.options.codec, payload);
     return (caller) => caller.answer(answer);
   }
-  const error = result.is === 'error' ? result.error : new CacheClosedError();
-  return (caller) => caller.fail(error);
+  if (result.is === 'error') return (caller) => caller.fail(result.error);
+  // Who joined a load in the moment in which it was given up, since nobody waited for it, goes round again.
+  return (caller) => result.why === 'closed' && caller.fail(new CacheClosedError());
 }
 
 /** What callers get of a load in another process; `undefined` when its text can't be read. */

@@ -3,7 +3,13 @@ import { Answer } from './answer.js';
 import { Caller, type Loader } from './caller.js';
 import type { Coordination } from './coordination.js';
 import { formatEntry, parseEntry } from './entry.js';
-import { CacheEvictionError, CacheUnavailableError, InvalidKeyError, InvalidOptionError } from './errors.js';
+import {
+  CacheClosedError,
+  CacheEvictionError,
+  CacheUnavailableError,
+  InvalidKeyError,
+  InvalidOptionError,
+} from './errors.js';
 import type { CacheEvent } from './events.js';
 import { Flight, type Start } from './flight.js';
 import { LastResort } from './last-resort.js';
@@ -17,7 +23,7 @@ import {
 } from './options.js';
 import type { ErrorCodec } from './outcome.js';
 import { type Found, Reads, STORE_AWAY } from './reads.js';
-import type { ReplaceRequest } from './store.js';
+import type { ReplaceRequest, StoredEntry } from './store.js';
 import type { Freshness, Tower } from './tower.js';
 import { storedFor } from './write.js';
 
@@ -41,6 +47,10 @@ export class StampedeCache {
   readonly #flights = new Map<string, Flight>();
   /** Every flight that isn't over: those above, and those whose lease has ended. */
   readonly #airborne = new Map<Flight, Promise<void>>();
+  /** Each `set` that isn't over: between its two steps it has the lock. */
+  readonly #sets = new Set<Promise<void>>();
+  /** From now on nothing takes a lock. */
+  #closed = false;
 
   constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec) {
     this.#policy = policy;
@@ -134,9 +144,18 @@ export class StampedeCache {
     const px = storedFor(value, resolved, this.#tower.random);
     if (px === 0) return this.evict(key);
     const entry = { text: formatEntry(resolved.codec.encode(value), 0), px };
-    // Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end.
+    if (this.#closed) throw new CacheUnavailableError('set', { cause: new CacheClosedError() });
+    const setting = this.#set(key, entry);
+    this.#sets.add(setting);
+    await setting.finally(() => this.#sets.delete(setting));
+    const { events } = this.#tower;
+    if (events.observed) events.emit({ type: 'set', key, ttl: px });
+  }
+
+  /** Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. */
+  async #set(key: string, entry: StoredEntry): Promise<void> {
     const token = this.#tower.newToken();
-    const { store, events } = this.#tower;
+    const { store } = this.#tower;
     try {
       await store.replace({ key, by: { claim: token, lease: this.#policy.lease } });
       this.#flights.get(key)?.leaseEnded();
@@ -146,7 +165,6 @@ export class StampedeCache {
       this.#flights.get(key)?.leaseMayHaveEnded();
       throw new CacheUnavailableError('set', { cause });
     }
-    if (events.observed) events.emit({ type: 'set', key, ttl: px });
   }
 
   /**
@@ -186,9 +204,20 @@ export class StampedeCache {
     }
   }
 
+  /** @internal Waits for the loads that run now, at most so many milliseconds. Aborts nothing. */
+  async settle(patience: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#tower.clock.after(patience, resolve);
+      void Promise.all(this.#airborne.values()).then(() => {
+        timer.clear();
+        resolve();
+      });
+    });
+  }
+
   /**
-   * @internal Waits for every running load, at most `drainTimeout` milliseconds; then aborts what still runs, and releases
-   * its locks.
+   * @internal Waits for all that is under way, at most `drainTimeout` milliseconds; then aborts the loads that still run, and
+   * releases their locks. From then on no call takes a lock: loaders answer.
    */
   async drain(drainTimeout: number): Promise<void> {
     const { clock, lastResort } = this.#tower;
@@ -204,14 +233,23 @@ export class StampedeCache {
       });
     });
     await stop;
+    this.#closed = true;
     lastResort.close();
+    const underWay = this.#underWay;
     for (const flight of this.#airborne.keys()) flight.close();
-    await Promise.all(this.#airborne.values());
+    await Promise.allSettled(underWay);
   }
 
-  /** Resolves when no flight is in the air, those that take off meanwhile included. */
+  /** Resolves when nothing is under way, what begins meanwhile included. */
   async #landed(giveUp: () => boolean): Promise<void> {
-    while (this.#airborne.size > 0 && !giveUp()) await Promise.all(this.#airborne.values());
+    for (let underWay = this.#underWay; underWay.length > 0 && !giveUp(); underWay = this.#underWay) {
+      await Promise.allSettled(underWay);
+    }
+  }
+
+  /** What may take off, or has, and what has a lock besides. */
+  get #underWay(): Promise<void>[] {
+    return [...this.#reads.underWay, ...this.#airborne.values(), ...this.#sets];
   }
 
   /** What a read found goes to all who had asked; those who find nothing board a flight. */
@@ -249,7 +287,7 @@ export class StampedeCache {
     this.#flights.set(key, flight);
     flight.join(callers);
     const landing = flight
-      .fly(start)
+      .fly(this.#closed ? { is: 'store away' } : start)
       .catch((error) => flight.close(error))
       .finally(() => {
         this.#airborne.delete(flight);
