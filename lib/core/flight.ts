@@ -25,8 +25,8 @@ interface Running {
   leaseEnded: boolean;
 }
 
-/** What a flight does next: look again, or nothing more. */
-type Next = Round | 'concluded' | 'store away';
+/** What a flight does next: look again, load without the lock, or nothing more. */
+type Next = Round | 'concluded' | 'store away' | 'store too slow';
 
 interface Round {
   readonly look: 'read' | 'lead';
@@ -76,7 +76,7 @@ export class Flight {
       const joined = this.#callers.board();
       next = next.look === 'read' ? await this.#read(joined, next) : await this.#lead(joined, next);
     }
-    if (next === 'store away') await this.#loadAlone();
+    if (next === 'store away' || next === 'store too slow') await this.#loadAlone(next);
     this.#tower.depart(this);
   }
 
@@ -96,10 +96,18 @@ export class Flight {
     if (others.length > 0) this.#tower.lead(this.key, others);
   }
 
-  /** The same, when the store did not acknowledge it: what loads without a lease is over for callers to come. */
-  leaseMayHaveEnded(): void {
-    if (this.#running?.lease) this.#running.lease.check();
-    else this.leaseEnded();
+  /**
+   * An eviction or a `set` is about to be sent. Once it is known what came of it, what is returned is to be called: that ends
+   * the lease of what runs now. What was led since then may have run before or after it, so it is checked.
+   */
+  replacing(): (acknowledged: boolean) => void {
+    const ran = this.#running;
+    return (acknowledged) => {
+      const running = this.#running;
+      if (!running) this.#waiting.stir();
+      else if (running === ran && (acknowledged || !running.lease)) this.leaseEnded();
+      else running.lease?.check();
+    };
   }
 
   /** Ends the flight now: aborts its load and releases its lock. Its callers get the error. */
@@ -139,7 +147,7 @@ export class Flight {
       if (reply.is === 'waiting') return await this.#follow(reply, led.watch);
       if (!led.lease.isNearlyOver) return await this.#load(led, joined);
       await this.#release(led.lease);
-      return wasTooSlow ? 'store away' : { look: 'lead', wasTooSlow: true };
+      return wasTooSlow ? 'store too slow' : { look: 'lead', wasTooSlow: true };
     } finally {
       led.watch.stop();
     }
@@ -201,14 +209,19 @@ export class Flight {
     return 'concluded';
   }
 
-  /** Loads without a lock, because the store is away: one load a process, and nothing is stored. */
-  async #loadAlone(): Promise<void> {
+  /**
+   * Loads without a lock: one load a process, and nothing is stored. Where the store is only too slow for a lease, others'
+   * evictions still reach it, so those who join meanwhile go round again.
+   */
+  async #loadAlone(because: 'store away' | 'store too slow'): Promise<void> {
+    const joined = this.#callers.count;
     const running = this.#start(undefined, 0);
     if (!running) return;
     const result = await running.load.result;
     this.#running = undefined;
     reportLoad(this.#tower.events, this.key, result, {}, UNANSWERED);
-    this.#conclude(this.#callers.count, settleWith(result, running.owner));
+    const answered = because === 'store away' ? this.#callers.count : joined;
+    this.#conclude(answered, settleWith(result, running.owner));
   }
 
   #start(lease: Lease | undefined, proven: number): Running | undefined {

@@ -156,13 +156,14 @@ export class StampedeCache {
   async #set(key: string, entry: StoredEntry): Promise<void> {
     const token = this.#tower.newToken();
     const { store } = this.#tower;
+    const replaced = this.#flights.get(key)?.replacing();
     try {
       await store.replace({ key, by: { claim: token, lease: this.#policy.lease } });
-      this.#flights.get(key)?.leaseEnded();
+      replaced?.(true);
       const end = await store.end({ kind: 'cache', key, token, entry });
       if (end.is === 'held' && !end.stored) throw new Error(end.error);
     } catch (cause) {
-      this.#flights.get(key)?.leaseMayHaveEnded();
+      replaced?.(false);
       throw new CacheUnavailableError('set', { cause });
     }
   }
@@ -324,13 +325,14 @@ export class StampedeCache {
 
   async #replace(request: ReplaceRequest & { by: 'evict' | 'expire' }): Promise<void> {
     const { store, events } = this.#tower;
+    const replaced = this.#flights.get(request.key)?.replacing();
     try {
       await store.replace(request);
     } catch (error) {
-      this.#flights.get(request.key)?.leaseMayHaveEnded();
+      replaced?.(false);
       throw error;
     }
-    this.#flights.get(request.key)?.leaseEnded();
+    replaced?.(true);
     if (events.observed) events.emit({ type: request.by, key: request.key });
   }
 }

@@ -13,14 +13,16 @@ const PROCESSES = 3;
 const DURATION = 1_500;
 const LONGEST_DELAY = 60;
 const SHORTER_DELAY = 15;
-const KEY = 'counter';
+const KEYS = 4;
+/** Far above the delays: who is cut off from Redis is free to answer with what it has, and nobody is to be here. */
+const commandTimeout = 5_000;
 const logger = { log() {}, warn() {}, error() {} };
 
 export interface History {
   readonly seed: number;
-  readonly calls: number;
-  readonly evictions: number;
-  readonly loads: number;
+  calls: number;
+  evictions: number;
+  loads: number;
   /** What went against the rule, or failed without being told to. */
   readonly faults: string[];
 }
@@ -46,31 +48,52 @@ interface Loaded {
   readonly store: boolean;
 }
 
+/** Runs several keys at once, each with a source of its own, over the same connections. */
 export async function runHistory(seed: number, redisPort: number): Promise<History> {
   const random = seeded(seed);
-  const between = (least: number, most: number) => least + random() * (most - least);
   const proxies = await Promise.all(Array.from({ length: PROCESSES }, () => startProxy(redisPort)));
-  // With a short lease and loads of its length, renewals are part of the history.
-  const isShort = random() < 0.5;
-  const [lease, longestLoad] = isShort ? [300, 400] : [5_000, 100];
   const stampedes = proxies.map(({ port }, index) =>
     createStampede(
       {
-        store: new RedisStore({ connection: { port }, namespace: `history-${seed}`, commandTimeout: 500, logger }),
+        store: new RedisStore({
+          connection: { port },
+          namespace: `history-${seed}`,
+          commandTimeout,
+          connectTimeout: commandTimeout,
+          logger,
+        }),
         random: seeded(seed * PROCESSES + index),
       },
-      { defaults: { lease } },
+      { commandTimeout },
     ),
   );
   await Promise.all(stampedes.map(({ start }) => start()));
   // All are slow, or one is: then others can evict and be answered while one reply is on its way to it.
-  const oneIsSlow = random() < 0.5;
+  const oneIsSlow = random() < 0.6;
   for (const [index, proxy] of proxies.entries()) {
     proxy.delay({ min: 0, max: oneIsSlow && index > 0 ? SHORTER_DELAY : LONGEST_DELAY, random });
   }
-
+  const history = { seed, calls: 0, evictions: 0, loads: 0, faults: [] };
   const caches = stampedes.map(({ cache }) => cache);
-  const history = { seed, calls: 0, evictions: 0, loads: 0, faults: [] as string[] };
+  await Promise.all(Array.from({ length: KEYS }, (_, index) => runKey(`counter-${index}`, caches, random, history)));
+  await Promise.all(stampedes.map(({ close }) => close()));
+  await Promise.all(proxies.map((proxy) => proxy.stop()));
+  return history;
+}
+
+async function runKey(
+  key: string,
+  caches: readonly StampedeCache[],
+  random: () => number,
+  history: History,
+): Promise<void> {
+  const between = (least: number, most: number) => least + random() * (most - least);
+  // With a short lease and loads of its length, renewals are part of the history.
+  const isShort = random() < 0.5;
+  const [lease, longestLoad] = isShort ? [300, 400] : [5_000, 100];
+  const options: LoadOptions<Loaded> = { ttl: '60s', lease, cacheIf: ({ store }) => store };
+  // Where the first process, which may be the slow one, asks much more often than the others, it leads more often too.
+  const longestPause = [15, random() < 0.5 ? 30 : 250];
   let source = 0;
   let acknowledged = 0;
   /** Evictions that follow a load. */
@@ -79,7 +102,7 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
   async function evict(): Promise<void> {
     history.evictions++;
     const version = ++source;
-    await caches[Math.floor(random() * PROCESSES)]!.evict(KEY);
+    await caches[Math.floor(random() * PROCESSES)]!.evict(key);
     acknowledged = Math.max(acknowledged, version);
   }
 
@@ -90,22 +113,21 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
     const ending = random();
     // About when the others find what this came to.
     if (!isShort && random() < 0.5) also.push(sleep(between(20, 200)).then(evict));
-    if (ending < 0.25) throw new Failed(String(version));
-    return { version, store: ending < 0.75 };
+    if (ending < 0.3) throw new Failed(String(version));
+    return { version, store: ending < 0.7 };
   }
-
-  const options: LoadOptions<Loaded> = { ttl: '60s', cacheIf: ({ store }) => store };
 
   async function call(cache: StampedeCache): Promise<void> {
     history.calls++;
     const noted = acknowledged;
-    const version = await cache.getOrLoad(KEY, load, options).then(
+    const version = await cache.getOrLoad(key, load, options).then(
       (value) => value.version,
       (error) => (error.code === 'E_PLANNED' ? Number(error.message) : String(error)),
     );
     if (typeof version === 'string') history.faults.push(version);
-    else if (version < noted)
+    else if (version < noted) {
       history.faults.push(`version ${version} for a call that began after ${noted} was evicted`);
+    }
   }
 
   async function repeat(least: number, most: number, act: () => Promise<void>): Promise<void> {
@@ -120,14 +142,11 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
 
   try {
     await Promise.all([
-      repeat(5, isShort ? 100 : 200, evict),
-      ...caches.map((cache) => repeat(1, 15, () => call(cache))),
+      repeat(5, isShort ? 350 : 200, evict),
+      ...caches.map((cache, index) => repeat(1, longestPause[Math.min(index, 1)]!, () => call(cache))),
     ]);
     await Promise.all(also);
   } catch (error) {
     history.faults.push(String(error));
   }
-  await Promise.all(stampedes.map(({ close }) => close()));
-  await Promise.all(proxies.map((proxy) => proxy.stop()));
-  return history;
 }
