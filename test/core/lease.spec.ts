@@ -48,6 +48,24 @@ describe('the lease of a load', () => {
     expect(slow.events).toContainEqual({ type: 'not-stored', key: 'key', reason: 'refused' });
   });
 
+  test('S5: the late write comes while the new leader still loads: it is refused, and the lock stays', async () => {
+    const setting = setUp({ processes: 2 });
+    const { clock } = setting;
+    const [slow, next] = [setting.process(0), setting.process(1)];
+    slow.store.fails('renew', 'rejects');
+    const old = follow(slow.cache.getOrLoad('key', () => clock.sleep(8_000).then(() => 'old'), '60s'));
+    await clock.advance(5_001);
+    const loader = slowLoader(clock, 4_000, () => 'new');
+    const call = follow(next.cache.getOrLoad('key', loader, '60s'));
+    await clock.advance(3_000);
+    expect(old.value).toBe('old');
+    expect(await next.cache.has('key')).toBe(false);
+    expect(setting.lockOf('key')?.token).toBe(`${next.store.process}#1`);
+    await clock.advance(1_000);
+    expect(call.value).toBe('new');
+    expect(await slow.cache.get('key')).toBe('new');
+  });
+
   test('S5: a renewal that had no reply is tried again, and the lease holds', async () => {
     const setting = setUp({ processes: 2 });
     const { clock, store } = setting;
