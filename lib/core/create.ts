@@ -1,8 +1,17 @@
+import pLimit from 'p-limit';
 import { type Clock, systemClock } from './clock.js';
 import { coordinate } from './coordination.js';
+import type { LimitLoads } from './load.js';
 import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
-import { type CacheOptions, resolveCommandTimeout, resolveDrainTimeout, resolvePolicy } from './options.js';
+import {
+  type CacheOptions,
+  resolveCommandTimeout,
+  resolveDrainTimeout,
+  resolveMaxConcurrentLoads,
+  resolvePolicy,
+  resolveRetryEvictions,
+} from './options.js';
 import { type ErrorCodec, remoteErrorCodec } from './outcome.js';
 import { StampedeCache } from './stampede-cache.js';
 import type { Store } from './store.js';
@@ -42,8 +51,13 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
   } = parts;
   const policy = resolvePolicy(options.defaults ?? {});
   const drainTimeout = resolveDrainTimeout(options);
-  const coordination = coordinate(store, clock, random, resolveCommandTimeout(options));
-  const cache = new StampedeCache(coordination, policy, errorCodec);
+  const coordination = coordinate(store, clock, random, logger, {
+    commandTimeout: resolveCommandTimeout(options),
+    retryEvictions: resolveRetryEvictions(options),
+  });
+  const mostLoads = resolveMaxConcurrentLoads(options);
+  const limitLoads: LimitLoads = mostLoads === Infinity ? async (load) => load() : pLimit(mostLoads);
+  const cache = new StampedeCache(coordination, policy, errorCodec, limitLoads);
   const locks = new LockService(coordination, policy);
   if (policy.onWaitTimeout === 'throw' && policy.wait < 2 * policy.lease) {
     logger.warn(
@@ -66,6 +80,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
       closed ??= (async () => {
         await cache.drain(drainTimeout);
         await locks.close();
+        coordination.store.close();
         await store.close();
         coordination.events.complete();
       })();

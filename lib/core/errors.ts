@@ -155,6 +155,14 @@ export class CommandTimeoutError extends StampedeCacheError {
   }
 }
 
+/** The store answered, but with an error: it is there. A store throws this one where it can tell. */
+export class StoreReplyError extends StampedeCacheError {
+  readonly code = 'STORE_REPLY';
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+  }
+}
+
 /** The message of whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,42 +1,66 @@
+import { type CircuitBreakerPolicy, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
 import type { Clock } from './clock.js';
-import { CommandTimeoutError } from './errors.js';
+import { CommandTimeoutError, StoreReplyError } from './errors.js';
 import type { Events, StoreCommand } from './events.js';
+import { type Eviction, PendingEvictions } from './pending-evictions.js';
 import type {
   EndReply,
   EndRequest,
   LeadReply,
   LeadRequest,
+  ReadReply,
   RenewReply,
   RenewRequest,
   ReplaceRequest,
   Store,
 } from './store.js';
+import type { Trouble } from './trouble.js';
 
-type Commands = Pick<Store, 'process' | StoreCommand>;
+/** After so many failures in a row the store is left alone for so many milliseconds; then one command tries. */
+const FAILURES = 3;
+const LEFT_ALONE = 500;
+
+export interface GuardOptions {
+  /** Milliseconds. */
+  readonly commandTimeout: number;
+  readonly retryEvictions: boolean;
+}
 
 /**
- * The store as the story sees it: every command settles within `commandTimeout`, whatever the client does, and no lock is
- * left behind by one whose reply didn't come.
+ * The store as the story sees it: every command settles within `commandTimeout`, whatever the client does; a store that does
+ * not answer is left alone for a while; no lock is left behind by a command whose reply didn't come; and nothing is read
+ * before the evictions that failed are made up for.
  */
-export class GuardedStore implements Commands {
+export class GuardedStore {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #events: Events;
-  readonly #commandTimeout: number;
+  readonly #trouble: Trouble;
+  readonly #options: GuardOptions;
+  readonly #breaker: CircuitBreakerPolicy;
+  readonly #pending: PendingEvictions;
 
-  constructor(store: Store, clock: Clock, events: Events, commandTimeout: number) {
+  constructor(store: Store, clock: Clock, events: Events, trouble: Trouble, options: GuardOptions) {
     this.#store = store;
     this.#clock = clock;
     this.#events = events;
-    this.#commandTimeout = commandTimeout;
+    this.#trouble = trouble;
+    this.#options = options;
+    // A store that answers with an error is there; its other commands may well work.
+    this.#breaker = circuitBreaker(
+      handleWhen((error) => !(error instanceof StoreReplyError)),
+      { halfOpenAfter: LEFT_ALONE, breaker: new ConsecutiveBreaker(FAILURES) },
+    );
+    this.#pending = new PendingEvictions((key, by) => this.#replace({ key, by }), clock, events);
   }
 
   get process(): string {
     return this.#store.process;
   }
 
-  read(keys: readonly string[]): Promise<readonly (string | undefined | Error)[]> {
-    return this.#inTime('read', this.#store.read(keys));
+  async read(keys: readonly string[], withTime: boolean): Promise<ReadReply> {
+    if (this.#pending.size > 0) await this.#pending.settle();
+    return this.#inTime('read', () => this.#store.read(keys, withTime));
   }
 
   /**
@@ -45,12 +69,16 @@ export class GuardedStore implements Commands {
    * since then the first release may have gone another way.
    */
   async lead(request: LeadRequest): Promise<LeadReply> {
-    const reply = this.#store.lead(request);
+    if (this.#pending.size > 0 && request.kind === 'cache') await this.#pending.settle();
+    let reply: Promise<LeadReply> | undefined;
     try {
-      return await this.#inTime('lead', reply);
+      return await this.#inTime('lead', () => {
+        reply = this.#store.lead(request);
+        return reply;
+      });
     } catch (error) {
-      this.#release(request);
-      reply.then(
+      if (reply) this.#release(request);
+      reply?.then(
         (late) => late.is === 'leading' && this.#release(request),
         () => {},
       );
@@ -59,45 +87,65 @@ export class GuardedStore implements Commands {
   }
 
   end(request: EndRequest): Promise<EndReply> {
-    return this.#inTime('end', this.#store.end(request));
+    return this.#inTime('end', () => this.#store.end(request));
   }
 
   renew(request: RenewRequest): Promise<RenewReply> {
-    return this.#inTime('renew', this.#store.renew(request));
+    return this.#inTime('renew', () => this.#store.renew(request));
   }
 
-  async replace(request: ReplaceRequest): Promise<void> {
+  /** Takes the lock for a write that `end` finishes. */
+  async claim(key: string, token: string, lease: number): Promise<void> {
     try {
-      await this.#inTime('replace', this.#store.replace(request));
+      await this.#replace({ key, by: { claim: token, lease } });
     } catch (error) {
-      if (typeof request.by === 'object') this.#release({ kind: 'cache', key: request.key, token: request.by.claim });
+      this.#release({ kind: 'cache', key, token });
       throw error;
     }
+  }
+
+  /** What fails is made up for before anything is read again, and also fails here. */
+  async evict(key: string, by: Eviction): Promise<void> {
+    const willRetry = this.#options.retryEvictions;
+    try {
+      await this.#replace({ key, by });
+      this.#pending.drop(key);
+    } catch (error) {
+      if (willRetry) this.#pending.add(key, by);
+      if (this.#events.observed) this.#events.emit({ type: 'evict-failed', key, error, willRetry });
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#pending.close();
+  }
+
+  #replace(request: ReplaceRequest): Promise<void> {
+    return this.#inTime('replace', () => this.#store.replace(request));
   }
 
   #release({ kind, key, token }: EndRequest): void {
     this.#store.end({ kind, key, token }).catch(() => {});
   }
 
-  #inTime<T>(command: StoreCommand, reply: Promise<T>): Promise<T> {
+  async #inTime<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
+    try {
+      const reply = await this.#breaker.execute(() => this.#withDeadline(command, send()));
+      this.#trouble.succeeded();
+      return reply;
+    } catch (error) {
+      this.#trouble.failed(command, error);
+      if (this.#events.observed) this.#events.emit({ type: 'store-error', command, error });
+      throw error;
+    }
+  }
+
+  #withDeadline<T>(command: StoreCommand, reply: Promise<T>): Promise<T> {
+    const { commandTimeout } = this.#options;
     return new Promise((resolve, reject) => {
-      const fail = (error: unknown) => {
-        if (this.#events.observed) this.#events.emit({ type: 'store-error', command, error });
-        reject(error);
-      };
-      const timer = this.#clock.after(this.#commandTimeout, () =>
-        fail(new CommandTimeoutError(command, this.#commandTimeout)),
-      );
-      reply.then(
-        (value) => {
-          timer.clear();
-          resolve(value);
-        },
-        (error) => {
-          timer.clear();
-          fail(error);
-        },
-      );
+      const timer = this.#clock.after(commandTimeout, () => reject(new CommandTimeoutError(command, commandTimeout)));
+      reply.then(resolve, reject).finally(() => timer.clear());
     });
   }
 }

@@ -17,13 +17,16 @@ const EXPLANATION: Record<AbortReason, string> = {
   closed: 'the application is shutting down',
 };
 
+/** Runs a load now, or when its turn comes. */
+export type LimitLoads = (load: () => Promise<unknown> | undefined) => Promise<unknown>;
+
 /** One run of one caller's loader, for at most `maxLoad`. `result` never rejects. */
 export class Load {
   readonly result: Promise<LoadResult>;
   readonly #context = new LazySignal();
   #finish!: (result: LoadResult) => void;
 
-  constructor(key: string, owner: Caller, clock: Clock) {
+  constructor(key: string, owner: Caller, clock: Clock, limit: LimitLoads) {
     const startedAt = clock.now();
     const duration = () => clock.now() - startedAt;
     const { maxLoad } = owner.options;
@@ -38,7 +41,7 @@ export class Load {
         resolve(result);
       };
     });
-    owner.load(this.#context).then(
+    limit(() => (this.#context.isAborted ? undefined : owner.load(this.#context))).then(
       (value) => this.#finish({ is: 'value', value, duration: duration() }),
       (error) => this.#finish({ is: 'error', error, duration: duration() }),
     );
@@ -62,6 +65,10 @@ class LazySignal implements LoadContext {
       if (this.#aborted) this.#controller.abort(this.#aborted.reason);
     }
     return this.#controller.signal;
+  }
+
+  get isAborted(): boolean {
+    return this.#aborted !== undefined;
   }
 
   abort(reason: unknown): void {

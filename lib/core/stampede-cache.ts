@@ -1,14 +1,19 @@
+import { AsyncResource } from 'node:async_hooks';
+import { LRUCache } from 'lru-cache';
 import type { Observable } from 'rxjs';
-import { Answer } from './answer.js';
+import { type Aged, isDueEarly, readAged, staleFor } from './aged.js';
+import type { Answer } from './answer.js';
 import { Caller, type Loader } from './caller.js';
 import type { Coordination } from './coordination.js';
-import { formatEntry, parseEntry } from './entry.js';
+import { formatEntry } from './entry.js';
 import { CacheEvictionError, CacheUnavailableError, InvalidKeyError, InvalidOptionError } from './errors.js';
 import type { CacheEvent } from './events.js';
 import { Flight, type Start } from './flight.js';
 import { LastResort } from './last-resort.js';
+import type { LimitLoads } from './load.js';
 import {
   type LoadOptions,
+  looksAtAge,
   type ResolvedLoadOptions,
   type ResolvedPolicy,
   resolveLoadOptions,
@@ -16,14 +21,18 @@ import {
   type Ttl,
 } from './options.js';
 import type { ErrorCodec } from './outcome.js';
-import { type Found, Reads, STORE_AWAY } from './reads.js';
-import type { ReplaceRequest } from './store.js';
-import type { Freshness, Tower } from './tower.js';
-import { storedFor } from './write.js';
+import type { Eviction } from './pending-evictions.js';
+import { type Found, Reads } from './reads.js';
+import { answerStale } from './settling.js';
+import type { Tower } from './tower.js';
+import { freshFor, makeEntry } from './write.js';
+
+/** The longest that a value loaded while the store is away is kept, in milliseconds, and how many are. */
+const MOST_KEPT = 1_000;
+const MOST_KEPT_KEYS = 10_000;
 
 /** Who only looks: `get` and `has`. */
 interface Peek {
-  readonly codec: ResolvedPolicy['codec'];
   look(found: Answer | undefined): void;
 }
 
@@ -41,20 +50,32 @@ export class StampedeCache {
   readonly #flights = new Map<string, Flight>();
   /** Every flight that isn't over: those above, and those whose lease has ended. */
   readonly #airborne = new Map<Flight, Promise<void>>();
+  /** What was loaded while the store is away. */
+  readonly #kept: LRUCache<string, Answer>;
+  /** The AsyncLocalStorage context of background loads: that of whoever makes the cache, which is no request. */
+  readonly #nobody = new AsyncResource('StampedeCacheBackground');
 
-  constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec) {
+  constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec, limitLoads: LimitLoads) {
     this.#policy = policy;
+    this.#kept = new LRUCache({ max: MOST_KEPT_KEYS, ttl: MOST_KEPT, ttlResolution: 0, perf: coordination.clock });
     this.#reads = new Reads(
-      (keys) => coordination.store.read(keys),
+      (keys, withTime) => coordination.store.read(keys, withTime),
       (key, readers, found) => this.#deliver(key, readers, found),
     );
     this.#tower = {
       ...coordination,
       errorCodec,
-      lastResort: new LastResort(coordination.clock, coordination.events),
-      readEntry: (key, text, caller, fresh) => this.#readEntry(key, text, caller?.options ?? policy, fresh),
+      lastResort: new LastResort(coordination.clock, coordination.events, limitLoads),
+      limitLoads,
+      readEntry: (key, text, caller) => this.#readEntry(key, text, caller?.options ?? policy),
+      keep: (key, answer, { px, freshFor = px }) => this.#kept.set(key, answer, { ttl: Math.min(freshFor, MOST_KEPT) }),
       depart: (flight) => this.#depart(flight),
-      read: (key, callers) => this.#reads.add(key, callers),
+      read: (key, callers) =>
+        this.#reads.add(
+          key,
+          callers,
+          callers.some(({ options }) => looksAtAge(options)),
+        ),
       lead: (key, callers) => this.#board(key, callers, { is: 'miss' }),
     };
   }
@@ -97,8 +118,10 @@ export class StampedeCache {
     checkKey(key);
     const caller = new Caller(loader, options, this.#tower.clock.now());
     const flight = this.#flights.get(key);
-    if (flight) flight.join([caller]);
-    else this.#reads.add(key, [caller]);
+    const readsAnyway = looksAtAge(options);
+    // Who may get an old value looks for it first, even while others load.
+    if (flight && !readsAnyway && !flight.isBackground) flight.join([caller]);
+    else this.#reads.add(key, [caller], readsAnyway);
     return caller.promise as Promise<T>;
   }
 
@@ -130,15 +153,16 @@ export class StampedeCache {
    */
   async set<T>(key: string, value: T, options: Ttl<T> | SetOptions<T>): Promise<void> {
     checkKey(key);
+    this.#kept.delete(key);
     const resolved = resolveLoadOptions(options, this.#policy);
-    const px = storedFor(value, resolved, this.#tower.random);
-    if (px === 0) return this.evict(key);
-    const entry = { text: formatEntry(resolved.codec.encode(value), 0), px };
+    const ttl = freshFor(value, resolved, this.#tower.random);
+    if (ttl === 0) return this.evict(key);
+    const entry = makeEntry(formatEntry(resolved.codec.encode(value), 0), ttl, resolved);
     // Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end.
     const token = this.#tower.newToken();
     const { store, events } = this.#tower;
     try {
-      await store.replace({ key, by: { claim: token, lease: this.#policy.lease } });
+      await store.claim(key, token, this.#policy.lease);
       this.#flights.get(key)?.leaseEnded();
       const end = await store.end({ kind: 'cache', key, token, entry });
       if (end.is === 'held' && !end.stored) throw new Error(end.error);
@@ -146,7 +170,7 @@ export class StampedeCache {
       this.#flights.get(key)?.leaseMayHaveEnded();
       throw new CacheUnavailableError('set', { cause });
     }
-    if (events.observed) events.emit({ type: 'set', key, ttl: px });
+    if (events.observed) events.emit({ type: 'set', key, ttl });
   }
 
   /**
@@ -162,7 +186,7 @@ export class StampedeCache {
     const failed: string[] = [];
     let cause: unknown;
     const evictions = [...new Set(all)].map((key) =>
-      this.#replace({ key, by: 'evict' }).catch((error) => {
+      this.#evict(key, 'evict').catch((error) => {
         failed.push(key);
         cause = error;
       }),
@@ -180,7 +204,7 @@ export class StampedeCache {
   async expire(key: string): Promise<void> {
     checkKey(key);
     try {
-      await this.#replace({ key, by: 'expire' });
+      await this.#evict(key, 'expire');
     } catch (cause) {
       throw new CacheUnavailableError('expire', { cause });
     }
@@ -214,27 +238,81 @@ export class StampedeCache {
     while (this.#airborne.size > 0 && !giveUp()) await Promise.all(this.#airborne.values());
   }
 
-  /** What a read found goes to all who had asked; those who find nothing board a flight. */
-  #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found | typeof STORE_AWAY): void {
+  /** What a read found goes to all who had asked; those for whom it isn't good enough board a flight. */
+  #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found): void {
     const callers = readers.filter((reader) => reader instanceof Caller);
-    const codecs = callers[0]?.options ?? (readers[0] as Peek);
-    const text = typeof found === 'string' ? found : undefined;
-    const answer = text === undefined ? 'missed' : this.#readEntry(key, text, codecs, 'if never stamped');
-    for (const reader of readers) {
-      if (reader instanceof Caller) {
-        if (answer instanceof Answer) this.#hit(key, reader, answer);
-      } else reader.look(answer instanceof Answer ? answer : undefined);
+    const peeks = readers.filter((reader): reader is Peek => !(reader instanceof Caller));
+    if ('storeAway' in found) {
+      for (const peek of peeks) peek.look(undefined);
+      if (callers.length > 0) this.#doWithout(key, callers, found.storeAway);
+      return;
     }
-    if (answer instanceof Answer || callers.length === 0) return;
-    const { events } = this.#tower;
-    if (events.observed) for (const _ of callers) events.emit({ type: 'miss', key });
-    if (found === STORE_AWAY) this.#board(key, callers, { is: 'store away' });
-    else this.#board(key, callers, { is: 'miss', unreadable: answer === 'unreadable' ? text : undefined });
+    const { text, now } = found;
+    if (this.#kept.size > 0) this.#kept.clear();
+    const aged = typeof text === 'string' ? this.#readEntry(key, text, callers[0]?.options ?? this.#policy) : undefined;
+    const age = aged && staleFor(aged, now);
+    for (const peek of peeks) peek.look(age === 0 ? aged?.answer : undefined);
+    if (aged && age === 0) this.#hit(key, callers, aged, now);
+    else if (callers.length > 0)
+      this.#miss(key, callers, aged, age, typeof text === 'string' && !aged ? text : undefined);
   }
 
-  #hit(key: string, caller: Caller, answer: Answer): void {
-    if (this.#tower.events.observed) this.#tower.events.emit({ type: 'hit', key });
-    caller.answer(answer);
+  #hit(key: string, callers: readonly Caller[], aged: Aged, now: number | undefined): void {
+    const { events, random } = this.#tower;
+    for (const caller of callers) {
+      if (events.observed) events.emit({ type: 'hit', key });
+      caller.answer(aged.answer);
+    }
+    if (now === undefined) return;
+    const eager = callers.find(({ options }) => options.earlyRefresh > 0);
+    if (eager && isDueEarly(aged, now, eager.options.earlyRefresh, random)) this.#refresh(key, eager);
+  }
+
+  /** There is nothing, or something old: whoever may have that gets it at once, or keeps it at hand. */
+  #miss(
+    key: string,
+    callers: readonly Caller[],
+    aged: Aged | undefined,
+    age: number | undefined,
+    unreadable: string | undefined,
+  ): void {
+    const { events } = this.#tower;
+    const boarding: Caller[] = [];
+    let refresher: Caller | undefined;
+    for (const caller of callers) {
+      if (aged && age !== undefined && age < caller.options.staleIfError) caller.stale = aged.answer;
+      if (aged && age !== undefined && age < caller.options.staleWhileRevalidate) {
+        caller.stale = aged.answer;
+        answerStale(events, key, caller, 'while-revalidate');
+        refresher ??= caller;
+      } else {
+        if (events.observed) events.emit({ type: 'miss', key });
+        boarding.push(caller);
+      }
+    }
+    if (boarding.length > 0) this.#board(key, boarding, { is: 'miss', unreadable });
+    else if (refresher) this.#refresh(key, refresher);
+  }
+
+  /** The store is away: what was loaded here within the last second will do; otherwise loaders answer. */
+  #doWithout(key: string, callers: readonly Caller[], error: unknown): void {
+    const kept = this.#kept.get(key);
+    if (!kept) this.#board(key, callers, { is: 'store away', error });
+    else this.#answerKept(key, callers, kept);
+  }
+
+  #answerKept(key: string, callers: readonly Caller[], kept: Answer): void {
+    const { events } = this.#tower;
+    for (const caller of callers) {
+      if (events.observed) events.emit({ type: 'kept', key });
+      caller.answer(kept);
+    }
+  }
+
+  /** One load in the background, unless one is under way here; another process's is enough, too. */
+  #refresh(key: string, caller: Caller): void {
+    if (this.#flights.has(key)) return;
+    this.#takeOff(key, [caller.inBackground(this.#nobody, this.#tower.clock.now())], { is: 'miss' });
   }
 
   /** The callers join the flight of their key, or a new one. */
@@ -262,38 +340,31 @@ export class StampedeCache {
     if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
   }
 
-  #readEntry(
-    key: string,
-    text: string,
-    { codec }: Pick<ResolvedPolicy, 'codec'>,
-    fresh: Freshness,
-  ): Answer | 'stale' | 'unreadable' {
-    const entry = parseEntry(text);
-    if (entry?.freshUntil !== undefined && fresh !== 'proven') return 'stale';
+  #readEntry(key: string, text: string, { codec }: Pick<ResolvedPolicy, 'codec'>): Aged | undefined {
     try {
-      if (!entry) throw new TypeError('The stored text is not an entry of this version, or it is cut.');
-      return Answer.decode(entry.payload, codec);
+      return readAged(text, codec);
     } catch (error) {
       if (this.#tower.events.observed) this.#tower.events.emit({ type: 'unreadable', key, error });
-      return 'unreadable';
+      return undefined;
     }
   }
 
   #peek(key: string): Promise<Answer | undefined> {
     checkKey(key);
-    return new Promise((look) => this.#reads.add(key, [{ codec: this.#policy.codec, look }]));
+    return new Promise((look) => this.#reads.add(key, [{ look }], true));
   }
 
-  async #replace(request: ReplaceRequest & { by: 'evict' | 'expire' }): Promise<void> {
+  async #evict(key: string, by: Eviction): Promise<void> {
     const { store, events } = this.#tower;
+    this.#kept.delete(key);
     try {
-      await store.replace(request);
+      await store.evict(key, by);
     } catch (error) {
-      this.#flights.get(request.key)?.leaseMayHaveEnded();
+      this.#flights.get(key)?.leaseMayHaveEnded();
       throw error;
     }
-    this.#flights.get(request.key)?.leaseEnded();
-    if (events.observed) events.emit({ type: request.by, key: request.key });
+    this.#flights.get(key)?.leaseEnded();
+    if (events.observed) events.emit({ type: by, key });
   }
 }
 
