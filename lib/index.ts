@@ -14,3 +14,33 @@ export type { ErrorCodec } from './core/outcome.js';
 export { StampedeCache } from './core/stampede-cache.js';
 export type { Store } from './core/store.js';
 export { MemoryStore } from './memory/memory-store.js';
+export { bypassStampedeCache } from './nest/bypass.js';
+export { CacheAside } from './nest/cache-aside.decorator.js';
+export { CacheAsideInterceptor } from './nest/cache-aside.interceptor.js';
+export { CacheEvict } from './nest/cache-evict.decorator.js';
+export { CachePut } from './nest/cache-put.decorator.js';
+export { CacheResponse, type RouteHandlerDecorator } from './nest/cache-response.decorator.js';
+export type { BodyOf, CacheResponseOptions, RouteHandler } from './nest/cache-response-options.js';
+export type {
+  CacheAsideOptions,
+  CacheChoice,
+  CacheEvictOptions,
+  CachePutOptions,
+  WithLockOptions,
+} from './nest/decorator-options.js';
+export { CacheNotInjectedError } from './nest/errors.js';
+export { httpErrorCodec } from './nest/http-error-codec.js';
+export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
+export type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './nest/method-decorator.js';
+export type {
+  StampedeCacheExtras,
+  StampedeCacheModuleAsyncOptions,
+  StampedeCacheModuleOptions,
+  StampedeCacheOptions,
+  StampedeCacheOptionsFactory,
+} from './nest/module-options.js';
+export { StampedeCacheModule } from './nest/stampede-cache.module.js';
+export { lockServiceToken, STAMPEDE_CACHE_OPTIONS, stampedeCacheToken } from './nest/tokens.js';
+export { WithLock } from './nest/with-lock.decorator.js';
+export type { ConnectionOption, ConnectionSource, IoredisClient } from './redis/connection-source.js';
+export { RedisStore, type RedisStoreOptions } from './redis/redis-store.js';

@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { type Clock, systemClock } from './clock.js';
 import { coordinate } from './coordination.js';
+import { InvalidOptionError } from './errors.js';
 import type { LimitLoads } from './load.js';
 import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
@@ -30,8 +31,14 @@ export interface CacheParts {
 export interface Stampede {
   readonly cache: StampedeCache;
   readonly locks: LockService;
-  /** Connects. Resolves when the store is ready, and also when it isn't in time: then loaders answer until it is. */
+  /**
+   * Connects. Resolves when the store is ready, and also when it isn't in time: then loaders answer until it is.
+   *
+   * @throws InvalidOptionError when it turns out that the store can't connect by what it was given
+   */
   start(): Promise<void>;
+  /** Waits for the loads that run now. What it waits is taken off the `drainTimeout` that `close` has. */
+  settle(): Promise<void>;
   /** Drains running loads, releases locks, and ends every connection and timer. May be called again. */
   close(): Promise<void>;
 }
@@ -50,7 +57,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     errorCodec = remoteErrorCodec,
   } = parts;
   const policy = resolvePolicy(options.defaults ?? {});
-  const drainTimeout = resolveDrainTimeout(options);
+  let patience = resolveDrainTimeout(options);
   const coordination = coordinate(store, clock, random, logger, {
     commandTimeout: resolveCommandTimeout(options),
     retryEvictions: resolveRetryEvictions(options),
@@ -73,12 +80,18 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
       try {
         await store.start();
       } catch (error) {
+        if (error instanceof InvalidOptionError) throw error;
         logger.error(`The cache's store is not ready; loaders answer until it is. ${String(error)}`);
       }
     },
+    async settle() {
+      const startedAt = clock.now();
+      await cache.settle(patience);
+      patience = Math.max(0, patience - (clock.now() - startedAt));
+    },
     close() {
       closed ??= (async () => {
-        await cache.drain(drainTimeout);
+        await cache.drain(patience);
         await locks.close();
         coordination.store.close();
         await store.close();

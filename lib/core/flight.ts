@@ -15,7 +15,7 @@ import { planWrite, type Write } from './write.js';
 
 /** How a flight begins: the read was a miss, so it leads; or the store is away, so it loads without a lock. */
 export type Start =
-  | { readonly is: 'miss'; readonly unreadable?: string | undefined }
+  | { readonly is: 'miss'; readonly unreadable?: string | undefined; readonly refreshing?: number | undefined }
   | { readonly is: 'store away'; readonly error: unknown };
 
 function isRound(next: Next): next is Round {
@@ -45,6 +45,8 @@ interface Round {
   readonly waitedFor?: string | undefined;
   /** An entry's text that can't be read: it counts as missing. */
   readonly unreadable?: string | undefined;
+  /** The moment until which an entry is fresh that is to be replaced early. */
+  readonly refreshing?: number | undefined;
   /** The lock came when its lease was nearly over. A store that does so twice is of no use. */
   readonly wasTooSlow?: boolean;
 }
@@ -91,7 +93,10 @@ export class Flight {
 
   /** Flies until every caller is answered or goes round again in another flight. */
   async fly(start: Start): Promise<void> {
-    let next: Next = start.is === 'miss' ? { look: 'lead', unreadable: start.unreadable } : { storeAway: start.error };
+    let next: Next =
+      start.is === 'miss'
+        ? { look: 'lead', unreadable: start.unreadable, refreshing: start.refreshing }
+        : { storeAway: start.error };
     while (isRound(next) && this.#callers.first) {
       const joined = this.#callers.board();
       next = next.look === 'read' ? await this.#read(joined, next) : await this.#lead(joined, next);
@@ -124,6 +129,7 @@ export class Flight {
 
   /** Ends the flight now: aborts its load and releases its lock. Its callers get the error. */
   close(error: unknown = new CacheClosedError()): void {
+    this.#tower.depart(this);
     if (this.#running) this.#running.load.abort('closed');
     this.#callers.settle(this.#callers.count, (caller) => caller.fail(error));
     this.#waiting.stir();
@@ -143,7 +149,7 @@ export class Flight {
   }
 
   /** Rechecks and asks for the lock in one step. Whoever gets it loads; whoever doesn't follows. */
-  async #lead(joined: number, { waitedFor, unreadable, wasTooSlow }: Round): Promise<Next> {
+  async #lead(joined: number, { waitedFor, unreadable, refreshing, wasTooSlow }: Round): Promise<Next> {
     const lease = this.#callers.first?.options.lease ?? 0;
     let led: Led;
     try {
@@ -153,6 +159,7 @@ export class Flight {
         lease,
         waitedFor,
         unreadable,
+        refreshing,
         follow: !this.isBackground,
         heedsError: this.#callers.canDoWithout,
       });

@@ -94,12 +94,21 @@ export class GuardedStore {
     return this.#inTime('renew', () => this.#store.renew(request));
   }
 
-  /** Takes the lock for a write that `end` finishes. */
+  /** Takes the lock for a write that `end` finishes: as `lead` does, and released like it. */
   async claim(key: string, token: string, lease: number): Promise<void> {
+    let reply: Promise<void> | undefined;
     try {
-      await this.#replace({ key, by: { claim: token, lease } });
+      await this.#inTime('replace', () => {
+        reply = this.#store.replace({ key, by: { claim: token, lease } });
+        return reply;
+      });
     } catch (error) {
-      this.#release({ kind: 'cache', key, token });
+      const claim = { kind: 'cache', key, token } as const;
+      if (reply) this.#release(claim);
+      reply?.then(
+        () => this.#release(claim),
+        () => {},
+      );
       throw error;
     }
   }

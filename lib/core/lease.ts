@@ -28,6 +28,7 @@ export class Lease {
   #watch: LeaseWatch | undefined;
   #renewal: Timer | undefined;
   #expiry: Timer | undefined;
+  #renews = false;
   #watchesExpiry = false;
 
   constructor(
@@ -57,8 +58,9 @@ export class Lease {
   /** Tells `watch` when the lease is lost, and renews it every third until it ends, unless `renew` is false. */
   keep(watch: LeaseWatch, { renew = true, watchExpiry = false } = {}): void {
     this.#watch = watch;
+    this.#renews = renew;
     this.#watchesExpiry = watchExpiry;
-    if (renew) this.#renewAfter(this.#lease / 3);
+    this.#renewAfter(this.#lease / 3);
     this.#watchExpiry();
   }
 
@@ -79,6 +81,7 @@ export class Lease {
     }
     this.#lease = lease;
     this.#until = sentAt + lease;
+    this.#renewAfter(lease / 3);
     this.#watchExpiry();
     confirmed?.();
     return true;
@@ -103,11 +106,10 @@ export class Lease {
   }
 
   #renewAfter(delay: number): void {
+    if (!this.#renews) return;
+    this.#renewal?.clear();
     this.#renewal = this.#clock.after(delay, () => {
-      this.renew().then(
-        (held) => held && this.#watch && this.#renewAfter(this.#lease / 3),
-        () => this.#watch && this.#renewAfter(this.#lease * RETRY),
-      );
+      this.renew().catch(() => this.#watch && this.#renewAfter(this.#lease * RETRY));
     });
   }
 

@@ -1,6 +1,12 @@
 import type { Coordination } from './coordination.js';
 import type { Duration } from './durations.js';
-import { InvalidKeyError, InvalidOptionError, LockContendedError, LockUnavailableError } from './errors.js';
+import {
+  CacheClosedError,
+  InvalidKeyError,
+  InvalidOptionError,
+  LockContendedError,
+  LockUnavailableError,
+} from './errors.js';
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
 import { Lock } from './lock.js';
@@ -30,6 +36,12 @@ interface ResolvedLockOptions {
   readonly signal: AbortSignal | undefined;
 }
 
+/** Somebody who wants a lock and doesn't have it yet. */
+interface Attempt {
+  readonly key: string;
+  readonly outcome: Promise<Lock>;
+}
+
 /**
  * Locks across processes. Where the cache prefers an answer to exclusion, this prefers exclusion: without the store's word
  * nothing is locked, and nothing runs.
@@ -40,6 +52,8 @@ export class LockService {
   /** Of one process one asks the store at a time, however many wait. */
   readonly #turns = new Turns();
   readonly #held = new Set<Lock>();
+  readonly #attempts = new Map<Patience, Attempt>();
+  #closed = false;
 
   constructor(coordination: Coordination, policy: ResolvedPolicy) {
     this.#coordination = coordination;
@@ -92,20 +106,39 @@ export class LockService {
     }
   }
 
-  /** @internal Releases what is still held. */
+  /** @internal Ends all waiting, and releases what is still held. */
   async close(): Promise<void> {
+    this.#closed = true;
+    const attempts = [...this.#attempts];
+    for (const [patience, { key }] of attempts) patience.abort(closedError(key));
+    await Promise.allSettled(attempts.map(([, { outcome }]) => outcome));
     await Promise.all([...this.#held].map((lock) => lock.release()));
   }
 
-  async #acquire(key: string, { lease, renew, wait, signal }: ResolvedLockOptions): Promise<Lock> {
+  async #acquire(key: string, options: ResolvedLockOptions): Promise<Lock> {
+    const { wait, signal } = options;
     signal?.throwIfAborted();
+    if (this.#closed) throw closedError(key);
     if (wait === 0 && this.#turns.isTaken(key)) throw new LockContendedError(key, 0);
     const patience = new Patience(this.#coordination.clock, wait, signal);
+    const outcome = this.#attempt(key, options, patience);
+    this.#attempts.set(patience, { key, outcome });
+    try {
+      return await outcome;
+    } finally {
+      patience.stop();
+      this.#attempts.delete(patience);
+    }
+  }
+
+  async #attempt(key: string, { lease, renew }: ResolvedLockOptions, patience: Patience): Promise<Lock> {
+    const queued = this.#turns.isTaken(key);
     const turn = this.#turns.take(key);
     try {
       await Promise.race([turn.come, patience.ended]);
       patience.throwIfAborted();
-      if (!turn.hasCome) throw new LockContendedError(key, patience.waited);
+      // Of many whose time is over at once, each gets a turn for a moment, and need not ask the store.
+      if (!turn.hasCome || (queued && patience.isOver)) throw new LockContendedError(key, patience.waited);
       const { fencingToken, ...led } = await this.#contend(key, lease, patience);
       const lock = new Lock(key, fencingToken, led.lease, this.#coordination, {
         renew,
@@ -121,8 +154,6 @@ export class LockService {
     } catch (error) {
       turn.pass();
       throw error;
-    } finally {
-      patience.stop();
     }
   }
 
@@ -140,7 +171,7 @@ export class LockService {
       try {
         if (reply.is === 'leading') {
           if (!lease.isNearlyOver && !patience.wasAborted) return { lease, fencingToken: reply.fencingToken ?? 0 };
-          lease.end().catch(() => {});
+          await lease.end().catch(() => {});
         }
         if (reply.is === 'waiting' && !patience.isOver) await waiting.sleep(reply, watch);
       } finally {
@@ -171,4 +202,8 @@ export class LockService {
     );
     return { lease: leaseOf, wait: waitOf, renew: renew ?? true, signal };
   }
+}
+
+function closedError(key: string): LockUnavailableError {
+  return new LockUnavailableError(key, { cause: new CacheClosedError() });
 }

@@ -69,7 +69,7 @@ export class Lock implements AsyncDisposable {
     } catch (cause) {
       throw new LockUnavailableError(this.key, { cause });
     }
-    if (!held) throw new LockLostError(this.key);
+    if (!held || this.signal.aborted) throw new LockLostError(this.key);
   }
 
   /**

@@ -130,7 +130,7 @@ export interface ResolvedPolicy {
 }
 
 /** The defaults as a call sees them. */
-const DEFAULT_POLICY: ResolvedPolicy = { ...DEFAULTS, softTimeout: Number.POSITIVE_INFINITY, earlyRefresh: 0 };
+export const DEFAULT_POLICY: ResolvedPolicy = { ...DEFAULTS, softTimeout: Number.POSITIVE_INFINITY, earlyRefresh: 0 };
 
 export interface ResolvedLoadOptions extends ResolvedPolicy {
   /** Milliseconds, or the user's function. */

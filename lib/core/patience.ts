@@ -8,6 +8,8 @@ export class Patience {
   readonly #startedAt: number;
   readonly #wait: number;
   readonly #signal: AbortSignal | undefined;
+  #aborted: { readonly reason: unknown } | undefined;
+  #end!: () => void;
   #stop: () => void = () => {};
 
   constructor(clock: Clock, wait: number, signal: AbortSignal | undefined) {
@@ -16,6 +18,7 @@ export class Patience {
     this.#wait = wait;
     this.#signal = signal;
     this.ended = new Promise((resolve) => {
+      this.#end = resolve;
       const timer = clock.after(wait, resolve);
       const abort = () => resolve();
       signal?.addEventListener('abort', abort, { once: true });
@@ -36,12 +39,19 @@ export class Patience {
   }
 
   get wasAborted(): boolean {
-    return this.#signal?.aborted === true;
+    return this.#aborted !== undefined || this.#signal?.aborted === true;
   }
 
-  /** @throws the signal's reason, when it has aborted */
+  /** @throws the reason, when the signal has aborted, or this was */
   throwIfAborted(): void {
+    if (this.#aborted) throw this.#aborted.reason;
     this.#signal?.throwIfAborted();
+  }
+
+  /** Ends it now. */
+  abort(reason: unknown): void {
+    this.#aborted ??= { reason };
+    this.#end();
   }
 
   /** Ends its timer and its listening. */

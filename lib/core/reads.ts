@@ -19,6 +19,7 @@ type Read = (
 export class Reads<Reader> {
   readonly #read: Read;
   readonly #deliver: Deliver<Reader>;
+  readonly #underWay = new Set<Promise<void>>();
   #batch: Map<string, Reader[]> | undefined;
   #withTime = false;
 
@@ -27,22 +28,33 @@ export class Reads<Reader> {
     this.#deliver = deliver;
   }
 
+  /** Those whose readers have not been told yet. */
+  get underWay(): Iterable<Promise<void>> {
+    return this.#underWay;
+  }
+
   add(key: string, readers: readonly Reader[], withTime: boolean): void {
-    // After the promise jobs of this tick, which are where most callers come from.
-    if (!this.#batch) process.nextTick(() => this.#send());
-    this.#batch ??= new Map();
+    this.#batch ??= this.#begin();
     this.#withTime ||= withTime;
     const batched = this.#batch.get(key);
     if (batched) batched.push(...readers);
     else this.#batch.set(key, [...readers]);
   }
 
-  #send(): void {
-    const batch = this.#batch ?? new Map<string, Reader[]>();
+  #begin(): Map<string, Reader[]> {
+    const batch = new Map<string, Reader[]>();
+    // After the promise jobs of this tick, which are where most callers come from.
+    const told = new Promise<void>((resolve) => process.nextTick(() => resolve(this.#send(batch))));
+    this.#underWay.add(told);
+    void told.finally(() => this.#underWay.delete(told));
+    return batch;
+  }
+
+  #send(batch: ReadonlyMap<string, readonly Reader[]>): Promise<void> {
     const withTime = this.#withTime;
     this.#batch = undefined;
     this.#withTime = false;
-    this.#read([...batch.keys()], withTime).then(
+    return this.#read([...batch.keys()], withTime).then(
       ({ texts, now }) => {
         let i = 0;
         for (const [key, readers] of batch) this.#deliver(key, readers, { text: texts[i++], now });

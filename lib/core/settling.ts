@@ -18,11 +18,15 @@ export function answerOf(result: LoadResult, owner: Caller, { payload }: Write):
   return result.is === 'value' ? Answer.loaded(result.value, owner.options.codec, payload) : undefined;
 }
 
-/** What callers in the loading process get: the value, or the very error that was thrown, unless they have an old value. */
+/** What callers in the loading process get: the value, or the very error that was thrown unless they have an old value. */
 export function settleWith(events: Events, key: string, result: LoadResult, answer: Answer | undefined): Settle {
   if (answer) return (caller) => caller.answer(answer);
-  const error = result.is === 'error' ? result.error : new CacheClosedError();
-  return (caller) => answerStale(events, key, caller, 'if-error', error) || caller.fail(error);
+  if (result.is === 'error') {
+    const { error } = result;
+    return (caller) => answerStale(events, key, caller, 'if-error', error) || caller.fail(error);
+  }
+  // Who joined a load in the moment in which it was given up, since nobody waited for it, goes round again.
+  return (caller) => result.is === 'aborted' && result.why === 'closed' && caller.fail(new CacheClosedError());
 }
 
 /** Answers with the old value, if this caller has one. */

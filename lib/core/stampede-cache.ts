@@ -6,7 +6,13 @@ import type { Answer } from './answer.js';
 import { Caller, type Loader } from './caller.js';
 import type { Coordination } from './coordination.js';
 import { formatEntry } from './entry.js';
-import { CacheEvictionError, CacheUnavailableError, InvalidKeyError, InvalidOptionError } from './errors.js';
+import {
+  CacheClosedError,
+  CacheEvictionError,
+  CacheUnavailableError,
+  InvalidKeyError,
+  InvalidOptionError,
+} from './errors.js';
 import type { CacheEvent } from './events.js';
 import { Flight, type Start } from './flight.js';
 import { LastResort } from './last-resort.js';
@@ -24,6 +30,7 @@ import type { ErrorCodec } from './outcome.js';
 import type { Eviction } from './pending-evictions.js';
 import { type Found, Reads } from './reads.js';
 import { answerStale } from './settling.js';
+import type { StoredEntry } from './store.js';
 import type { Tower } from './tower.js';
 import { freshFor, makeEntry } from './write.js';
 
@@ -50,10 +57,14 @@ export class StampedeCache {
   readonly #flights = new Map<string, Flight>();
   /** Every flight that isn't over: those above, and those whose lease has ended. */
   readonly #airborne = new Map<Flight, Promise<void>>();
+  /** Each `set` that isn't over: between its two steps it has the lock. */
+  readonly #sets = new Set<Promise<void>>();
   /** What was loaded while the store is away. */
   readonly #kept: LRUCache<string, Answer>;
   /** The AsyncLocalStorage context of background loads: that of whoever makes the cache, which is no request. */
   readonly #nobody = new AsyncResource('StampedeCacheBackground');
+  /** From now on nothing takes a lock. */
+  #closed = false;
 
   constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec, limitLoads: LimitLoads) {
     this.#policy = policy;
@@ -158,9 +169,18 @@ export class StampedeCache {
     const ttl = freshFor(value, resolved, this.#tower.random);
     if (ttl === 0) return this.evict(key);
     const entry = makeEntry(formatEntry(resolved.codec.encode(value), 0), ttl, resolved);
-    // Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end.
+    if (this.#closed) throw new CacheUnavailableError('set', { cause: new CacheClosedError() });
+    const setting = this.#set(key, entry);
+    this.#sets.add(setting);
+    await setting.finally(() => this.#sets.delete(setting));
+    const { events } = this.#tower;
+    if (events.observed) events.emit({ type: 'set', key, ttl });
+  }
+
+  /** Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. */
+  async #set(key: string, entry: StoredEntry): Promise<void> {
     const token = this.#tower.newToken();
-    const { store, events } = this.#tower;
+    const { store } = this.#tower;
     try {
       await store.claim(key, token, this.#policy.lease);
       this.#flights.get(key)?.leaseEnded();
@@ -170,7 +190,6 @@ export class StampedeCache {
       this.#flights.get(key)?.leaseMayHaveEnded();
       throw new CacheUnavailableError('set', { cause });
     }
-    if (events.observed) events.emit({ type: 'set', key, ttl });
   }
 
   /**
@@ -210,9 +229,20 @@ export class StampedeCache {
     }
   }
 
+  /** @internal Waits for the loads that run now, at most so many milliseconds. Aborts nothing. */
+  async settle(patience: number): Promise<void> {
+    await new Promise<void>((resolve) => {
+      const timer = this.#tower.clock.after(patience, resolve);
+      void Promise.all(this.#airborne.values()).then(() => {
+        timer.clear();
+        resolve();
+      });
+    });
+  }
+
   /**
-   * @internal Waits for every running load, at most `drainTimeout` milliseconds; then aborts what still runs, and releases
-   * its locks.
+   * @internal Waits for all that is under way, at most `drainTimeout` milliseconds; then aborts the loads that still run, and
+   * releases their locks. From then on no call takes a lock: loaders answer.
    */
   async drain(drainTimeout: number): Promise<void> {
     const { clock, lastResort } = this.#tower;
@@ -228,14 +258,23 @@ export class StampedeCache {
       });
     });
     await stop;
+    this.#closed = true;
     lastResort.close();
+    const underWay = this.#underWay;
     for (const flight of this.#airborne.keys()) flight.close();
-    await Promise.all(this.#airborne.values());
+    await Promise.allSettled(underWay);
   }
 
-  /** Resolves when no flight is in the air, those that take off meanwhile included. */
+  /** Resolves when nothing is under way, what begins meanwhile included. */
   async #landed(giveUp: () => boolean): Promise<void> {
-    while (this.#airborne.size > 0 && !giveUp()) await Promise.all(this.#airborne.values());
+    for (let underWay = this.#underWay; underWay.length > 0 && !giveUp(); underWay = this.#underWay) {
+      await Promise.allSettled(underWay);
+    }
+  }
+
+  /** What may take off, or has, and what has a lock besides. */
+  get #underWay(): Promise<void>[] {
+    return [...this.#reads.underWay, ...this.#airborne.values(), ...this.#sets];
   }
 
   /** What a read found goes to all who had asked; those for whom it isn't good enough board a flight. */
@@ -265,7 +304,9 @@ export class StampedeCache {
     }
     if (now === undefined) return;
     const eager = callers.find(({ options }) => options.earlyRefresh > 0);
-    if (eager && isDueEarly(aged, now, eager.options.earlyRefresh, random)) this.#refresh(key, eager);
+    if (eager && isDueEarly(aged, now, eager.options.earlyRefresh, random)) {
+      this.#refresh(key, eager, aged.freshUntil);
+    }
   }
 
   /** There is nothing, or something old: whoever may have that gets it at once, or keeps it at hand. */
@@ -309,10 +350,10 @@ export class StampedeCache {
     }
   }
 
-  /** One load in the background, unless one is under way here; another process's is enough, too. */
-  #refresh(key: string, caller: Caller): void {
-    if (this.#flights.has(key)) return;
-    this.#takeOff(key, [caller.inBackground(this.#nobody, this.#tower.clock.now())], { is: 'miss' });
+  /** `refreshing`: the moment until which the entry is fresh that is to be replaced before. One load in the background, unless one is under way here; another process's is enough, too. */
+  #refresh(key: string, caller: Caller, refreshing?: number): void {
+    if (this.#closed || this.#flights.has(key)) return;
+    this.#takeOff(key, [caller.inBackground(this.#nobody, this.#tower.clock.now())], { is: 'miss', refreshing });
   }
 
   /** The callers join the flight of their key, or a new one. */
@@ -327,7 +368,7 @@ export class StampedeCache {
     this.#flights.set(key, flight);
     flight.join(callers);
     const landing = flight
-      .fly(start)
+      .fly(this.#closed ? { is: 'store away', error: new CacheClosedError() } : start)
       .catch((error) => flight.close(error))
       .finally(() => {
         this.#airborne.delete(flight);

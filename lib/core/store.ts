@@ -60,6 +60,8 @@ export interface LeadRequest {
   readonly unreadable?: string | undefined;
   /** Whether to be registered as a follower when refused. */
   readonly follow: boolean;
+  /** An entry that is fresh until this very moment counts as stale: it is to be replaced early. */
+  readonly refreshing?: number | undefined;
   /** While a stale entry is there, the error of the last load counts as an outcome for whoever asks. */
   readonly heedsError?: boolean;
 }

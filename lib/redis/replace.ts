@@ -36,8 +36,10 @@ elseif action == 'expire' then
   -- First, because a full server takes a write only after one that frees memory.
   redis.call('DEL', KEYS[1], KEYS[3])
   if entry and string.find(entry, '^1;%d*;') then
+    local now = redis.call('TIME')
+    local staleSince = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000))
     local rest = string.find(entry, ';', 3, true)
-    redis.call('SET', KEYS[2], '1;0' .. string.sub(entry, rest), 'KEEPTTL')
+    redis.call('SET', KEYS[2], '1;' .. staleSince .. string.sub(entry, rest), 'KEEPTTL')
   end
 elseif lock and tokenOf(lock) == token then
   -- The same claim, sent again because its reply was lost: its lock is not ended.

@@ -1,0 +1,45 @@
+import { messageOf } from '../core/errors.js';
+import type { SetOptions, Ttl } from '../core/options.js';
+import { decorateMethod } from './decorate-method.js';
+import { type CachePutOptions, checkCachePutOptions } from './decorator-options.js';
+import type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './method-decorator.js';
+
+/**
+ * Stores what a method returned, after each call that succeeded, before its caller goes on. A method that throws stores
+ * nothing.
+ *
+ * The result is the method's also when it could not be stored: what it did is done. The old value is then evicted if that
+ * is possible, and a line in the log names the key.
+ *
+ * @param key makes the key from the arguments, before the method runs; `undefined` stores nothing
+ * @param options the `ttl` (milliseconds, `'60s'`, or a function of the result), or options with it
+ * @throws InvalidOptionError where it is written, for an option that can't be one
+ * @throws InvalidKeyError from the decorated method, before it did anything, for a key that can't be one
+ * @example
+ * @CachePut((id) => ['product', id], '60s')
+ * update(id: string, changes: Partial<Product>): Promise<Product> { … }
+ */
+export function CachePut<M extends AsyncMethod>(
+  key: KeyFunction<M>,
+  options: Ttl<ResultOf<M>> | CachePutOptions<ResultOf<M>>,
+): AsyncMethodDecorator<M> {
+  const { cache, options: set } = checkCachePutOptions(options);
+  return decorateMethod<M>({
+    decorator: '@CachePut',
+    key,
+    cache,
+    async around({ access, key, where, proceed }) {
+      const result = await proceed();
+      try {
+        await access.cache.set(key, result, set as Ttl<unknown> | SetOptions);
+      } catch (error) {
+        const evicted = await access.cache.evict(key).then(
+          () => 'the old value was evicted instead',
+          () => 'the old one may be served until its ttl ends',
+        );
+        access.logger.error(`What ${where} returned was not stored as '${key}'; ${evicted}: ${messageOf(error)}`);
+      }
+      return result;
+    },
+  });
+}

@@ -1,0 +1,108 @@
+import 'reflect-metadata';
+import { Inject } from '@nestjs/common';
+import { InvalidOptionError } from '../core/errors.js';
+import { composeKey, type Key } from '../core/keys.js';
+import { isBypassed } from './bypass.js';
+import type { CacheAccess } from './cache-access.js';
+import { CacheNotInjectedError } from './errors.js';
+import type { AsyncMethod, AsyncMethodDecorator, KeyFunction } from './method-decorator.js';
+import { isDoneByOverride, runAsOverride } from './super-calls.js';
+import { cacheAccessToken } from './tokens.js';
+
+/** One call of a decorated method that has a key. */
+export interface DecoratedCall {
+  readonly access: CacheAccess;
+  readonly key: string;
+  /** The class and the method, as in `ProductsService.find`. */
+  readonly where: string;
+  /** Runs the method itself. */
+  proceed(): Promise<unknown>;
+}
+
+export interface Decoration<M extends AsyncMethod> {
+  /** The decorator's name, for errors. */
+  readonly decorator: string;
+  readonly key: KeyFunction<M>;
+  /** The name of the cache. */
+  readonly cache: string | undefined;
+  /** What a call is turned into. */
+  around(call: DecoratedCall): Promise<unknown>;
+}
+
+type Method = (this: object | undefined, ...args: unknown[]) => Promise<unknown>;
+
+/**
+ * Puts a function in the place of a method, which finds the instance's cache and the key of the call, and does the rest by
+ * `around`. Its name, length and metadata are the method's, so that decorators above and below it find what they expect.
+ *
+ * @throws InvalidOptionError when the key is not made by a function
+ */
+export function decorateMethod<M extends AsyncMethod>(decoration: Decoration<M>): AsyncMethodDecorator<M> {
+  const { decorator, cache, around } = decoration;
+  const keyOf = decoration.key as unknown as (this: object, ...args: unknown[]) => Key | undefined;
+  if (typeof keyOf !== 'function') {
+    throw new InvalidOptionError(`The key of ${decorator}`, keyOf, "a function of the method's arguments");
+  }
+  const token = cacheAccessToken(cache);
+  return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
+    const where = nameOf(target, property);
+    const method = checkMethod(decorator, where, target, descriptor);
+    injectInto(target, token);
+    const overrides = typeof Object.getPrototypeOf(target)?.[property] === 'function';
+
+    const decorated: Method = async function (...args) {
+      if (isBypassed(this)) return method.apply(this, args);
+      const access = (this as { [token]?: CacheAccess } | undefined)?.[token];
+      if (!this || !access) throw new CacheNotInjectedError(where);
+      const parts = keyOf.apply(this, args);
+      if (parts === undefined) return method.apply(this, args);
+      const key = composeKey(parts, `The key that the key function of ${where} returned`);
+      const run = { decorator, access, key };
+      if (isDoneByOverride(run)) return method.apply(this, args);
+      const proceed = () => method.apply(this, args);
+      return around({ access, key, where, proceed: overrides ? () => runAsOverride(run, proceed) : proceed });
+    };
+    becomeLike(decorated, method);
+    (descriptor as PropertyDescriptor).value = decorated;
+  };
+}
+
+function nameOf(target: object, property: string | symbol): string {
+  const { name } = typeof target === 'function' ? target : target.constructor;
+  return `${name}.${String(property)}`;
+}
+
+/** For those whom no compiler told. */
+function checkMethod(
+  decorator: string,
+  where: string,
+  target: object,
+  descriptor: PropertyDescriptor | undefined,
+): Method {
+  if (typeof target === 'function') {
+    throw new TypeError(
+      `${decorator} can't be used on ${where}: it is static, and Nest injects a cache into instances.`,
+    );
+  }
+  if (typeof descriptor?.value !== 'function') {
+    throw new TypeError(`${decorator} can't be used on ${where}: it is not a method.`);
+  }
+  return descriptor.value;
+}
+
+/** Once for a class and those that extend it, however many methods are decorated: Nest would inject each anew. */
+function injectInto(target: object, token: symbol): void {
+  if (token in target) return;
+  Object.defineProperty(target, token, { value: undefined, writable: true, configurable: true });
+  Inject(token)(target, token);
+}
+
+function becomeLike(decorated: Method, method: Method): void {
+  for (const key of Reflect.ownKeys(method)) {
+    if (key === 'prototype') continue;
+    Object.defineProperty(decorated, key, Object.getOwnPropertyDescriptor(method, key) as PropertyDescriptor);
+  }
+  for (const key of Reflect.getOwnMetadataKeys(method)) {
+    Reflect.defineMetadata(key, Reflect.getOwnMetadata(key, method), decorated);
+  }
+}

@@ -1,0 +1,116 @@
+import type { ConfigurableModuleAsyncOptions } from '@nestjs/common';
+import { InvalidOptionError } from '../core/errors.js';
+import type { CacheOptions } from '../core/options.js';
+import type { Store } from '../core/store.js';
+import type { ConnectionOption } from '../redis/connection-source.js';
+import { LOAD_POLICY_NAMES } from './load-option-names.js';
+import { checkOptionNames, type OptionNames } from './option-names.js';
+
+/** The options of one cache. */
+export interface StampedeCacheOptions extends CacheOptions {
+  /**
+   * Where Redis is: a URL, options of ioredis, a client of it (which is duplicated, never used or closed), or a function
+   * that returns one of these. Without this key the cache lives in this process's memory. The key with `undefined`, as an
+   * unset variable gives it, is an error at boot.
+   */
+  readonly connection?: ConnectionOption | undefined;
+  /**
+   * `'memory'`: this process's memory, whatever `connection` says; processes are then not coordinated. Or a store of your
+   * own, which is closed with the application.
+   */
+  readonly store?: 'memory' | Store | undefined;
+}
+
+/** What has to be known before the options are, because providers are found by it. */
+export interface StampedeCacheExtras {
+  /** Makes it a cache beside the default one: `@InjectStampedeCache(name)`, and `{ cache: name }` in decorators. */
+  readonly name?: string;
+  /** Whether every module of the application may use it without importing it. Default true, which decorators rely on. */
+  readonly isGlobal?: boolean;
+}
+
+/** What `StampedeCacheModule.forRoot` takes. */
+export interface StampedeCacheModuleOptions extends StampedeCacheOptions, StampedeCacheExtras {}
+
+const OPTION_NAMES: OptionNames<StampedeCacheOptions> = {
+  connection: true,
+  store: true,
+  namespace: true,
+  commandTimeout: true,
+  drainTimeout: true,
+  defaults: true,
+  logger: true,
+  maxConcurrentLoads: true,
+  retryEvictions: true,
+};
+
+/**
+ * Checks what only the module can: the names, and where the cache is to live.
+ *
+ * @throws InvalidOptionError naming the option
+ */
+export function checkModuleOptions(given: unknown): asserts given is StampedeCacheOptions {
+  if (typeof given !== 'object' || given === null) {
+    throw new InvalidOptionError('The options of StampedeCacheModule', given, 'an object');
+  }
+  checkOptionNames<StampedeCacheOptions>(given, OPTION_NAMES, 'StampedeCacheModule');
+  const { defaults, store } = given as { defaults?: unknown; store?: unknown };
+  if (defaults !== undefined) {
+    if (typeof defaults !== 'object' || defaults === null) {
+      throw new InvalidOptionError('defaults', defaults, 'an object');
+    }
+    checkOptionNames(defaults, LOAD_POLICY_NAMES, "StampedeCacheModule's defaults");
+  }
+  if (store !== undefined && store !== 'memory' && !isStore(store)) {
+    throw new InvalidOptionError('store', store, "'memory', a store of your own, or left out");
+  }
+  if (store === undefined) checkConnectionIsSet(given);
+}
+
+/** The rest of what `connection` may be is the Redis store's to know. */
+function checkConnectionIsSet(given: { connection?: unknown }): void {
+  if (!('connection' in given)) return;
+  const { connection } = given;
+  if (connection !== undefined && connection !== null && connection !== '') return;
+  throw new InvalidOptionError(
+    'connection',
+    connection,
+    'a redis:// URL, the options of ioredis, or a client of it. Is the variable that it comes from (such as REDIS_URL) unset? ' +
+      "For a cache in this process's memory leave the key out, or say store: 'memory'",
+  );
+}
+
+function isStore(store: unknown): store is Store {
+  const { start, lead, close } = Object(store) as Partial<Store>;
+  return [start, lead, close].every((method) => typeof method === 'function');
+}
+
+/** What `useClass` and `useExisting` of `forRootAsync` name. */
+export interface StampedeCacheOptionsFactory {
+  createStampedeCacheOptions(): StampedeCacheOptions | Promise<StampedeCacheOptions>;
+}
+
+type AsyncOptions = ConfigurableModuleAsyncOptions<StampedeCacheOptions, keyof StampedeCacheOptionsFactory>;
+
+/** What `StampedeCacheModule.forRootAsync` takes: exactly one of `useFactory`, `useClass` and `useExisting`. */
+export interface StampedeCacheModuleAsyncOptions extends AsyncOptions, StampedeCacheExtras {}
+
+const ASYNC_NAMES: OptionNames<StampedeCacheModuleAsyncOptions> = {
+  useFactory: true,
+  useClass: true,
+  useExisting: true,
+  inject: true,
+  imports: true,
+  provideInjectionTokensFrom: true,
+  name: true,
+  isGlobal: true,
+};
+
+/** @throws InvalidOptionError naming the option */
+export function checkAsyncOptions(given: StampedeCacheModuleAsyncOptions): void {
+  checkOptionNames(given, ASYNC_NAMES, 'forRootAsync');
+  const { useFactory, useClass, useExisting } = given;
+  const ways = [useFactory, useClass, useExisting].filter((way) => way !== undefined);
+  if (ways.length === 1) return;
+  throw new InvalidOptionError('useFactory', useFactory, 'given, or useClass, or useExisting, and only one of them');
+}

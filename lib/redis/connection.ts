@@ -1,0 +1,174 @@
+import type { Redis } from 'ioredis';
+import { systemClock, type Timer } from '../core/clock.js';
+import { CacheClosedError, InvalidOptionError, messageOf } from '../core/errors.js';
+import type { StampedeLogger } from '../core/logger.js';
+import type { Client } from './client.js';
+import {
+  type ClientDeadlines,
+  DISCONNECT_TIMEOUT,
+  duplicateForCommands,
+  duplicateForListening,
+  retryDelay,
+} from './client-settings.js';
+import { type ConnectionOption, checkConnectionOption, resolveConnection } from './connection-source.js';
+
+export interface ConnectionOptions extends ClientDeadlines {
+  readonly connection: ConnectionOption;
+  readonly logger: StampedeLogger;
+}
+
+/** Our client for commands: gets it, keeps it, says when it is there, and warns once when it is lost. */
+export class Connection {
+  /** Called when the client, which was ready, has lost its connection. */
+  onLost: () => void = () => {};
+  readonly #options: ConnectionOptions;
+  /** Those who wait for the client to be ready. */
+  readonly #waiting = new Set<(ready: boolean) => void>();
+  #opening: Promise<void> | undefined;
+  #client: Client | undefined;
+  #keyPrefix = '';
+  /** `undefined` while it is ready. */
+  #downSince: number | undefined = systemClock.now();
+  #trouble: unknown;
+  #closed = false;
+
+  /** @throws InvalidOptionError when `connection` can't be connected by */
+  constructor(options: ConnectionOptions) {
+    checkConnectionOption(options.connection);
+    this.#options = options;
+  }
+
+  /** The client, if it can be used right now. */
+  get ready(): Client | undefined {
+    return this.#downSince === undefined ? this.#client : undefined;
+  }
+
+  /** What the user's client puts before every key. Known as soon as there is a client. */
+  get keyPrefix(): string {
+    return this.#keyPrefix;
+  }
+
+  /** Why it isn't ready, as far as is known. */
+  get trouble(): unknown {
+    return this.#trouble;
+  }
+
+  /**
+   * Begins to connect, and goes on for as long as it takes.
+   *
+   * @throws when it isn't ready within `connectTimeout`
+   */
+  async open(): Promise<void> {
+    this.#opening ??= this.#open();
+    const { connectTimeout } = this.#options;
+    // It rejects only for an option that can't be used, which no waiting makes right.
+    const unusable = this.#opening.then(() => new Promise<never>(() => {}));
+    const ready = await Promise.race([this.whenReady(connectTimeout), unusable]);
+    if (!ready) throw this.explain(`No connection to Redis within ${connectTimeout} ms`);
+  }
+
+  /**
+   * Waits for the client to be ready.
+   *
+   * @param within milliseconds; `Infinity` waits until it is closed
+   * @returns whether it is
+   */
+  async whenReady(within: number): Promise<boolean> {
+    if (this.ready || this.#closed) return this.ready !== undefined;
+    return new Promise((resolve) => {
+      let timer: Timer | undefined;
+      const done = (ready: boolean) => {
+        timer?.clear();
+        this.#waiting.delete(done);
+        resolve(ready);
+      };
+      if (within < Infinity) timer = systemClock.after(Math.max(0, within), () => done(false));
+      this.#waiting.add(done);
+    });
+  }
+
+  /** How long to wait for the client: less when it has been away for long, since then it isn't likely to come now. */
+  patience(timeLeft: number): number {
+    const { commandTimeout } = this.#options;
+    const awayFor = systemClock.now() - (this.#downSince ?? systemClock.now());
+    return Math.min(timeLeft, commandTimeout - awayFor);
+  }
+
+  /** A new client that listens and has yet to connect; whoever asked for it closes it. */
+  duplicateForListening(): Redis | undefined {
+    return this.#client && duplicateForListening(this.#client);
+  }
+
+  explain(what: string, cause = this.#trouble): Error {
+    if (this.#closed) return new CacheClosedError();
+    return new Error(cause ? `${what}: ${messageOf(cause)}` : what, { cause });
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    this.#downSince ??= systemClock.now();
+    for (const done of [...this.#waiting]) done(false);
+    if (this.#client) await disconnect(this.#client);
+  }
+
+  async #open(): Promise<void> {
+    for (let attempt = 1; !this.#closed; attempt += 1) {
+      try {
+        const pattern = await resolveConnection(this.#options.connection);
+        if (!this.#closed) this.#connect(pattern);
+        return;
+      } catch (error) {
+        if (error instanceof InvalidOptionError) throw error;
+        this.#onTrouble(error);
+      }
+      // The user's own function failed. Nothing can be ready, so this only waits, and ends at once on closing.
+      await this.whenReady(retryDelay(attempt));
+    }
+  }
+
+  #connect(pattern: Client): void {
+    const client = duplicateForCommands(pattern, this.#options);
+    this.#client = client;
+    this.#keyPrefix = pattern.options.keyPrefix ?? '';
+    client.on('error', (error: unknown) => this.#onTrouble(error));
+    client.on('ready', () => this.#onReady());
+    client.on('close', () => this.#onClose());
+  }
+
+  #onReady(): void {
+    if (this.#closed) return;
+    if (this.#trouble !== undefined) this.#options.logger.log('Redis is there again.');
+    this.#trouble = undefined;
+    this.#downSince = undefined;
+    for (const done of [...this.#waiting]) done(true);
+  }
+
+  #onClose(): void {
+    if (this.#downSince !== undefined) return;
+    this.#downSince = systemClock.now();
+    this.onLost();
+  }
+
+  /** Warns of the first of a row of failures. */
+  #onTrouble(error: unknown): void {
+    if (this.#closed) return;
+    if (this.#trouble === undefined) {
+      this.#options.logger.warn(`No connection to Redis, trying again until there is one: ${messageOf(error)}`);
+    }
+    this.#trouble = error;
+  }
+}
+
+/** Closes a client of ours; what was sent still goes out. */
+async function disconnect(client: Client): Promise<void> {
+  await new Promise<void>((resolve) => {
+    // ioredis tells the end of a client only if there was something left to end.
+    const timer = systemClock.after(DISCONNECT_TIMEOUT, resolve);
+    client.once('end', () => {
+      timer.clear();
+      resolve();
+    });
+    client.disconnect();
+  });
+}

@@ -1,0 +1,129 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { systemClock } from '../core/clock.js';
+import type { StampedeLogger } from '../core/logger.js';
+import { isReplyError } from './client.js';
+import { retryDelay } from './client-settings.js';
+import type { Connection } from './connection.js';
+import type { KeyNames } from './key-names.js';
+
+/** Published by ourselves to ourselves; no token looks like it. */
+const SELF_TEST = 'self-test';
+
+export interface SubscriptionOptions {
+  readonly connection: Connection;
+  readonly names: KeyNames;
+  /** Whose channel to listen on. */
+  readonly process: string;
+  /** Milliseconds to connect, subscribe and hear oneself. */
+  readonly connectTimeout: number;
+  readonly logger: StampedeLogger;
+  /** Called with a token whose lock has ended, or with `undefined` when messages may have been missed. */
+  readonly wake: (token: string | undefined) => void;
+}
+
+/**
+ * This process's subscription. It is `active` only after the server has acknowledged it *and* a message to ourselves has
+ * come back, which proves the right to publish as well as the way back. It lives no longer than the connection for commands,
+ * so that both talk to the same server, whoever that is after a failover.
+ */
+export class Subscription {
+  readonly #options: SubscriptionOptions;
+  readonly #channel: string;
+  readonly #closing = new AbortController();
+  readonly #ended: Promise<void>;
+  #client: Redis | undefined;
+  #active = false;
+  #heardOurselves: () => void = () => {};
+  #warned = false;
+
+  constructor(options: SubscriptionOptions) {
+    this.#options = options;
+    this.#channel = options.names.channel(options.process);
+    options.connection.onLost = () => this.#drop();
+    this.#ended = this.#keepListening();
+  }
+
+  /** Whether wake-ups come through. */
+  get active(): boolean {
+    return this.#active;
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort();
+    this.#drop();
+    await this.#ended;
+  }
+
+  async #keepListening(): Promise<void> {
+    const { signal } = this.#closing;
+    for (let attempt = 0; await this.#options.connection.whenReady(Infinity); attempt += 1) {
+      if (signal.aborted) return;
+      if (await this.#listen()) attempt = 0;
+      await sleep(retryDelay(attempt + 1), undefined, { signal }).catch(() => {});
+    }
+  }
+
+  /** Listens until the connection ends; returns whether wake-ups came through. */
+  async #listen(): Promise<boolean> {
+    const client = this.#options.connection.duplicateForListening();
+    if (!client) return false;
+    this.#client = client;
+    client.on('error', () => {});
+    client.on('message', (_channel: string, message: string) => this.#onMessage(message));
+    client.on('close', () => {
+      this.#active = false;
+    });
+    const ended = new Promise<void>((resolve) => client.once('end', () => resolve()));
+    const timer = systemClock.after(this.#options.connectTimeout, () => client.disconnect());
+    const activated = await this.#activate(client, ended);
+    timer.clear();
+    await ended;
+    return activated;
+  }
+
+  async #activate(client: Redis, ended: Promise<void>): Promise<boolean> {
+    try {
+      await client.connect();
+      await client.subscribe(this.#channel);
+      await this.#testOurselves(ended);
+      this.#active = client.status === 'ready';
+    } catch (error) {
+      // Without the right there is nothing to try again until something changes; the next connection will tell.
+      if (isReplyError(error) && error.message.startsWith('NOPERM')) this.#warn(error);
+      else client.disconnect();
+    }
+    if (!this.#active) return false;
+    this.#warned = false;
+    this.#options.wake(undefined);
+    return true;
+  }
+
+  async #testOurselves(ended: Promise<void>): Promise<void> {
+    const commands = this.#options.connection.ready;
+    if (!commands) throw new Error('the connection for commands was lost');
+    const heard = new Promise<void>((resolve) => {
+      this.#heardOurselves = resolve;
+    });
+    await Promise.race([commands.publish(this.#channel, SELF_TEST).then(() => heard), ended]);
+  }
+
+  #onMessage(message: string): void {
+    if (message === SELF_TEST) this.#heardOurselves();
+    else this.#options.wake(message);
+  }
+
+  #drop(): void {
+    this.#active = false;
+    this.#client?.disconnect();
+  }
+
+  #warn(error: Error): void {
+    if (this.#warned) return;
+    this.#warned = true;
+    this.#options.logger.warn(
+      `This Redis user may not use our channels, so waiting for another process's load works by polling. Grant the ACL ` +
+        `rule '${this.#options.names.channelRule}', and SUBSCRIBE and PUBLISH, for wake-ups. (${error.message})`,
+    );
+  }
+}

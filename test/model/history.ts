@@ -1,0 +1,160 @@
+/**
+ * What happened in one run, in steps, and what must not: each broken invariant of the design is noted in `violations`.
+ *
+ * It knows nothing of how the cache works, only when commands ran in the store, when loaders began and ended, and when calls
+ * and evictions started and settled.
+ */
+import type { StoreCommand } from '../../lib/core/events.js';
+
+/** A lock that a lead command, or the claim of a `set`, took. */
+export interface LockRecord {
+  readonly token: string;
+  /** The step in which it was taken. */
+  readonly takenAt: number;
+  /** When its lease ends, on the store's clock. */
+  until: number;
+}
+
+export interface LoadRecord {
+  readonly id: number;
+  readonly key: string;
+  readonly process: number;
+  readonly beganAt: number;
+  /** It ran without a lock: the store was away, or a wait timed out under `'load'`. */
+  readonly alone: boolean;
+  /** The store had been in trouble, as seen from its process, when it began. */
+  readonly storeWasAway: boolean;
+  readonly lock: LockRecord | undefined;
+  endedAt: number | undefined;
+}
+
+/** An `evict`, `expire` or `set`. */
+export interface WriteRecord {
+  readonly type: 'evict' | 'expire' | 'set';
+  readonly id: number;
+  readonly key: string;
+  readonly calledAt: number;
+  resolvedAt: number | undefined;
+}
+
+/** A `getOrLoad` or `get`. */
+export interface CallRecord {
+  readonly process: number;
+  readonly key: string;
+  readonly startedAt: number;
+  settledAt: number | undefined;
+}
+
+/** Where an answer came from. */
+export type Origin = { readonly load: number } | { readonly set: number };
+
+export class History {
+  readonly log: string[] = [];
+  readonly violations: string[] = [];
+  readonly loads: LoadRecord[] = [];
+  readonly writes: WriteRecord[] = [];
+  readonly calls: CallRecord[] = [];
+  /** Every lock there was, by its token. */
+  readonly locks = new Map<string, LockRecord>();
+  readonly crashed = new Set<number>();
+  /** What ended leases: the steps in which an `evict`, `expire` or claim ran, by key, with the token of the claim. */
+  readonly #replaced: { readonly key: string; readonly at: number; readonly token: string | undefined }[] = [];
+  /** The last step in which a command of this kind had failed a process. */
+  readonly #troubles = new Map<string, number>();
+  #step = 0;
+
+  /** A new step. */
+  step(what: string): number {
+    this.#step += 1;
+    this.log.push(`${this.#step} ${what}`);
+    return this.#step;
+  }
+
+  troubled(process: number, command: StoreCommand): void {
+    this.#troubles.set(`${process}`, this.step(`${process}: ${command} failed`));
+    this.#troubles.set(`${process} ${command}`, this.#step);
+  }
+
+  wasTroubled(process: number, command?: StoreCommand, since = 0): boolean {
+    return (this.#troubles.get(command ? `${process} ${command}` : `${process}`) ?? -1) >= since;
+  }
+
+  took(token: string, until: number): void {
+    const lock = this.locks.get(token);
+    if (lock) lock.until = until;
+    else this.locks.set(token, { token, takenAt: this.#step, until });
+  }
+
+  replaced(key: string, token: string | undefined): void {
+    this.#replaced.push({ key, at: this.#step, token });
+  }
+
+  /** Invariant 1: two loads under a lock overlap only if the first one's lease had ended when the second took the lock. */
+  begin(load: Omit<LoadRecord, 'id' | 'beganAt' | 'endedAt'>, now: number): LoadRecord {
+    const id = this.loads.length + 1;
+    const beganAt = this.step(`${load.process}: load ${id} of ${load.key} begins${load.alone ? ' alone' : ''}`);
+    const begun: LoadRecord = { ...load, id, beganAt, endedAt: undefined };
+    for (const other of this.loads) {
+      if (other.key !== load.key || other.endedAt !== undefined || this.crashed.has(other.process)) continue;
+      if (other.alone !== load.alone) continue;
+      if (load.alone) {
+        if (other.process === load.process && !load.storeWasAway) this.#violated(1, `loads ${other.id} and ${id} ran alone`);
+      } else if (!this.#leaseEnded(other, load.lock, now)) {
+        this.#violated(1, `loads ${other.id} and ${id} overlap, and nothing had ended the first one's lease`);
+      }
+    }
+    this.loads.push(begun);
+    return begun;
+  }
+
+  #leaseEnded({ key, lock }: LoadRecord, next: LockRecord | undefined, now: number): boolean {
+    if (!lock || !next) return false;
+    return lock.until <= now || this.#replaced.some((by) => by.key === key && by.at > lock.takenAt && by.at <= next.takenAt);
+  }
+
+  /** Invariant 2: what is stored was not loaded, or claimed, before something that came after it. */
+  stored(key: string, token: string, origin: Origin): void {
+    const load = 'load' in origin ? this.loads[origin.load - 1] : undefined;
+    const since = load ? load.beganAt : (this.locks.get(token)?.takenAt ?? this.#step);
+    const later = this.#replaced.find((by) => by.key === key && by.at > since && by.token !== token);
+    if (later) this.#violated(2, `${JSON.stringify(origin)} was stored at ${this.#step} over what came at ${later.at}`);
+  }
+
+  /** Invariant 3: nobody gets a value that was there before an eviction that had resolved when the call started. */
+  answered(call: CallRecord, origin: Origin): void {
+    const load = 'load' in origin ? this.loads[origin.load - 1] : undefined;
+    const set = 'set' in origin ? this.writes.find(({ id }) => id === origin.set) : undefined;
+    if ((load ?? set)?.key !== call.key) this.#violated(0, `the call at ${call.startedAt} got another key's value`);
+    if (load && this.#wasCutOff(load, call)) return;
+    // A set that races an eviction may come after it.
+    const madeAt = load ? load.beganAt : (set?.resolvedAt ?? Infinity);
+    for (const { type, key, calledAt, resolvedAt } of this.writes) {
+      if (type === 'set' || key !== call.key || resolvedAt === undefined || resolvedAt > call.startedAt) continue;
+      if (madeAt < calledAt) {
+        const what = `${JSON.stringify(origin)}, made at ${madeAt}`;
+        this.#violated(3, `the call at ${call.startedAt} got ${what}, in spite of the ${type} at ${calledAt}`);
+      }
+    }
+  }
+
+  /** The documented exception: a process that is cut off from the store answers with the load that it runs. */
+  #wasCutOff(load: LoadRecord, call: CallRecord): boolean {
+    if (load.process !== call.process) return false;
+    return (load.alone && load.storeWasAway) || this.wasTroubled(load.process, 'end', load.beganAt);
+  }
+
+  /** No call hangs, and (invariant 4) no lock outlives its attempt. */
+  finish(locksLeft: readonly string[]): void {
+    for (const call of this.calls) {
+      if (call.settledAt === undefined && !this.crashed.has(call.process)) {
+        this.#violated(5, `the call at ${call.startedAt} never settled`);
+      }
+    }
+    for (const key of locksLeft) this.#violated(4, `${key} is still locked`);
+  }
+
+  #violated(invariant: number, what: string): void {
+    this.violations.push(`invariant ${invariant}: ${what}`);
+    this.log.push(`!!! invariant ${invariant}: ${what}`);
+  }
+}

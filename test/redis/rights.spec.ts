@@ -1,0 +1,93 @@
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Store } from '../../lib/core/store.js';
+import { eventually } from '../support/eventually.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { newStore, startStore } from './redis-stores.js';
+
+const USERS = [
+  'user nochannels on >x ~* resetchannels +@all',
+  'user nosubscribe on >x ~* &* +@all -subscribe',
+  'user nopublish on >x ~* &* +@all -publish',
+  'user otherchannels on >x ~* resetchannels &other:* +@all',
+  'user ours on >x ~test:* resetchannels &test:* +@all',
+];
+
+let redis: RedisServer;
+let stores: Store[] = [];
+beforeAll(async () => {
+  redis = await startRedis({ users: ['user default on nopass ~* &* +@all', ...USERS].join('\n') });
+});
+afterAll(() => redis.stop());
+afterEach(async () => {
+  await Promise.all(stores.map((store) => store.close()));
+  stores = [];
+  await redis.client().flushall();
+});
+
+const as = (username: string) => ({ port: redis.port, username, password: 'x' });
+
+function logInto(warnings: string[]) {
+  return { log() {}, error() {}, warn: (message: string) => warnings.push(message) };
+}
+
+describe.each(['nochannels', 'nosubscribe', 'nopublish', 'otherchannels'])('a user with %s (R8)', (username) => {
+  test('waits by polling, warns once, leaves no lock', async () => {
+    const warnings: string[] = [];
+    const store = newStore({ connection: as(username), logger: logInto(warnings) });
+    const other = await startStore({ connection: redis.url });
+    stores = [store, other];
+    await store.start();
+    await eventually(() => warnings.length > 0);
+
+    const lock = { kind: 'cache', key: 'k', token: `${store.process}#1` } as const;
+    const otherLock = { ...lock, token: `${other.process}#1` };
+    const lease = { lease: 5_000, follow: true };
+
+    // It leads, ends, and renews.
+    await store.lead({ ...lock, ...lease });
+    expect(await other.lead({ ...otherLock, ...lease })).toMatchObject({ is: 'waiting', wakes: true });
+    expect(await store.renew({ ...lock, lease: 5_000 })).toBe('held');
+    expect(await store.end({ ...lock, outcome: 'v1' })).toEqual({ is: 'held', stored: false });
+    expect(await other.lead({ ...otherLock, ...lease, waitedFor: lock.token })).toEqual({ is: 'outcome', text: 'v1' });
+    expect(await redis.client().exists('test:{k}:lock')).toBe(0);
+
+    // It follows: it isn't woken, but the outcome is there for its polls.
+    await other.lead({ ...otherLock, ...lease });
+    const poll = { ...lock, token: `${store.process}#2`, ...lease };
+    expect(await store.lead(poll)).toMatchObject({ is: 'waiting', wakes: false });
+    expect(await store.lead(poll)).toMatchObject({ is: 'waiting', wakes: false });
+    expect(await redis.client().get('test:{k}:lock')).toBe(`${otherLock.token},*`);
+    await other.end({ ...otherLock, outcome: 'v2' });
+    expect(await store.lead({ ...poll, waitedFor: otherLock.token })).toEqual({ is: 'outcome', text: 'v2' });
+
+    // It evicts, though it can't wake the holder.
+    await other.lead({ ...otherLock, ...lease });
+    await store.replace({ key: 'k', by: 'evict' });
+    expect(await other.end(otherLock)).toEqual({ is: 'refused' });
+    expect(await redis.client().keys('*')).toEqual([]);
+
+    expect(warnings).toEqual([expect.stringContaining("'&test:*'")]);
+    expect(warnings[0]).toContain('polling');
+  });
+});
+
+test('the rule in the warning is enough', async () => {
+  const warnings: string[] = [];
+  stores = [await startStore({ connection: as('ours'), logger: logInto(warnings) })];
+  expect(warnings).toEqual([]);
+});
+
+test('once it is granted, the next connection is woken', async () => {
+  const warnings: string[] = [];
+  await redis.client().acl('SETUSER', 'late', 'on', '>x', '~*', 'resetchannels', '+@all');
+  const store = newStore({ connection: as('late'), logger: logInto(warnings) });
+  stores = [store];
+  const listening = new Promise<void>((resolve) => store.onWake((token) => token === undefined && resolve()));
+  await store.start();
+  await eventually(() => warnings.length > 0);
+  await redis.client().acl('SETUSER', 'late', '&test:*');
+  await redis.client().client('KILL', 'USER', 'late');
+  await listening;
+  // Losing the connection may have been a second one.
+  expect(warnings.filter((warning) => warning.includes('polling'))).toHaveLength(1);
+});

@@ -1,0 +1,83 @@
+// One process of a crowd: `crowd.ts` starts several of these and says what each of them does.
+import { appendFileSync } from 'node:fs';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Cluster } from 'ioredis';
+import { createStampede, RedisStore } from 'nestjs-stampede-cache';
+import { serve } from '../support/worker.mjs';
+
+const { connection, nodes, namespace, options, log } = JSON.parse(process.env.CROWD);
+const pattern = nodes ? new Cluster(nodes, { lazyConnect: true }) : connection;
+const warnings = [];
+const logger = { log() {}, warn: (message) => warnings.push(message), error: (message) => warnings.push(message) };
+const store = new RedisStore({
+  connection: pattern,
+  namespace,
+  commandTimeout: options.commandTimeout ?? 500,
+  logger,
+});
+const { cache, locks, start } = createStampede({ store, logger }, options);
+
+/** The same in all processes of a machine. */
+const now = () => performance.timeOrigin + performance.now();
+
+/** A load is told to a file, so that it counts even if this process is killed in the middle of it. */
+function note(what, key) {
+  appendFileSync(log, `${JSON.stringify({ what, key, pid: process.pid, at: now() })}\n`);
+}
+
+function loaderOf(key, { takes = 0, gives, fails }) {
+  return async () => {
+    note('begins', key);
+    await sleep(takes);
+    note('ends', key);
+    if (fails) throw Object.assign(new RangeError(fails), { code: 'E_LOAD' });
+    return gives;
+  };
+}
+
+async function ask(key, load, { refuse, ...options }) {
+  try {
+    const value = await cache.getOrLoad(key, loaderOf(key, load), {
+      ...options,
+      ...(refuse && { cacheIf: () => false }),
+    });
+    return { value, at: now() };
+  } catch ({ name, message, code }) {
+    return { error: { name, message, code }, at: now() };
+  }
+}
+
+serve({
+  start,
+  /** So many calls in one tick, at a moment that several processes can share. */
+  async ask(key, { callers = 1, at = 0, load = {}, options = { ttl: '60s' } }) {
+    await sleep(at - now());
+    return Promise.all(Array.from({ length: callers }, () => ask(key, load, options)));
+  },
+  /** So many callers who each ask again and again until some moment. */
+  async keepAsking(key, { callers, until, pause, load, options = { ttl: '60s' } }) {
+    const answers = [];
+    const insist = async () => {
+      while (now() < until) {
+        answers.push(await ask(key, load, options));
+        await sleep(pause);
+      }
+    };
+    await Promise.all(Array.from({ length: callers }, insist));
+    const failed = answers.find(({ error }) => error);
+    return { answered: answers.length, ...(failed && { error: failed.error }), lastAt: now() };
+  },
+  evict: (key) => cache.evict(key),
+  get: (key) => cache.get(key),
+  warnings: () => warnings,
+  /** So many who each want the lock once and keep it for a while. */
+  async lock(key, { callers, hold, options }) {
+    const take = () =>
+      locks.withLock(key, options, async ({ fencingToken }) => {
+        const from = now();
+        await sleep(hold);
+        return { fencingToken, from, until: now() };
+      });
+    return Promise.all(Array.from({ length: callers }, take));
+  },
+});
