@@ -24,6 +24,11 @@ export class ExpiringMap<V> {
     this.#max = max;
   }
 
+  /** How many there are, expired ones that nobody has looked at since included. */
+  get size(): number {
+    return this.#slots.size;
+  }
+
   get(key: string): V | undefined {
     const slot = this.#live(key);
     if (!slot) return undefined;

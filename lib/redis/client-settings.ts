@@ -1,4 +1,5 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
+import { LONGEST_WAIT } from '../core/durations.js';
 import { type Client, isCluster } from './client.js';
 
 /** Deadlines in milliseconds. */
@@ -24,7 +25,8 @@ export function duplicateForCommands(pattern: Client, deadlines: ClientDeadlines
   const { redisOptions } = pattern.options;
   return pattern.duplicate([], {
     ...clusterSettings(deadlines),
-    redisOptions: { ...redisOptions, ...settings(deadlines) },
+    // Nodes that are never asked, such as most replicas, need no connection.
+    redisOptions: { ...redisOptions, ...settings(deadlines), lazyConnect: true },
   });
 }
 
@@ -61,7 +63,7 @@ function settings({ commandTimeout, connectTimeout }: ClientDeadlines): RedisOpt
     maxRetriesPerRequest: 0,
     commandTimeout: undefined,
     // A socket that hears nothing this long is dead, or its host is; another one may reach the host that took over.
-    socketTimeout: Math.max(1_500, 3 * commandTimeout),
+    socketTimeout: Math.min(Math.max(1_500, 3 * commandTimeout), LONGEST_WAIT),
     keepAlive: 10_000,
     connectTimeout,
     disconnectTimeout: DISCONNECT_TIMEOUT,

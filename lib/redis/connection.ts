@@ -29,6 +29,7 @@ export class Connection {
   #keyPrefix = '';
   /** `undefined` while it is ready. */
   #downSince: number | undefined = systemClock.now();
+  /** What went wrong since it was last ready. */
   #trouble: unknown;
   #closed = false;
 
@@ -46,11 +47,6 @@ export class Connection {
   /** What the user's client puts before every key. Known as soon as there is a client. */
   get keyPrefix(): string {
     return this.#keyPrefix;
-  }
-
-  /** Why it isn't ready, as far as is known. */
-  get trouble(): unknown {
-    return this.#trouble;
   }
 
   /**
@@ -99,6 +95,7 @@ export class Connection {
     return this.#client && duplicateForListening(this.#client);
   }
 
+  /** An error that says what didn't work, and why as far as is known. */
   explain(what: string, cause = this.#trouble): Error {
     if (this.#closed) return new CacheClosedError();
     return new Error(cause ? `${what}: ${messageOf(cause)}` : what, { cause });

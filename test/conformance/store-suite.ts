@@ -65,9 +65,9 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
     const settle = async (store: Store) => {
       const probed = key;
       newKey();
-      const probe = await leading(first);
+      const probe = await leading(third);
       await lead(store);
-      await end(first, probe);
+      await end(third, probe);
       await isWoken(store, probe);
       key = probed;
     };
@@ -208,7 +208,10 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         expect(await end(first, token)).toEqual({ is: 'held', stored: false });
         expect(await end(first, token)).toEqual({ is: 'refused' });
         expect(await read(first)).toBeUndefined();
-        await leading(second);
+        const next = await leading(second);
+        expect(await end(second, next.slice(0, -1))).toEqual({ is: 'refused' });
+        expect(await end(second, `${next}1`)).toEqual({ is: 'refused' });
+        expect(await end(second, next)).toEqual({ is: 'held', stored: false });
       });
 
       test('overwrites what is there', async () => {
@@ -230,7 +233,8 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         await end(first, token, { outcome });
         expect(await lead(second, { waitedFor: token })).toEqual({ is: 'outcome', text: outcome });
         expect(await lead(second, { waitedFor: token })).toEqual({ is: 'outcome', text: outcome });
-        expect(await lead(third, { waitedFor: `${token}1` })).toEqual({ is: 'leading' });
+        expect(await lead(third, { waitedFor: token.slice(0, -1), follow: false })).toEqual({ is: 'leading' });
+        expect(await lead(third, { waitedFor: `${token}1` })).toMatchObject({ is: 'waiting' });
       });
 
       test('is gone after two seconds', async () => {
@@ -268,13 +272,13 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         expect(await lead(second, { waitedFor: long })).toEqual({ is: 'leading' });
       });
 
-      test('does not survive an eviction', async () => {
+      test.each(['evict', 'expire', 'claim'] as const)('does not survive: %s', async (by) => {
         newKey();
         const token = await leading(first);
         await lead(second);
         await end(first, token, { outcome });
-        await replace(third, 'evict');
-        expect(await lead(second, { waitedFor: token })).toEqual({ is: 'leading' });
+        await replace(third, by === 'claim' ? { claim: newToken(third), lease: 10_000 } : by);
+        expect(await lead(second, { waitedFor: token })).not.toMatchObject({ is: 'outcome' });
       });
     });
 
@@ -313,6 +317,16 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         expect(await end(first, token, { entry: { text, px: 60_000 } })).toEqual({ is: 'refused' });
         expect(await read(first)).toBeUndefined();
         expect(await end(second, next)).toMatchObject({ is: 'held' });
+      });
+
+      test('wakes a holder that follows itself once', async () => {
+        newKey();
+        const token = await leading(first);
+        await lead(first);
+        await replace(third, 'evict');
+        await isWoken(first, token);
+        await settle(first);
+        expect(wakeUpsOf(first, token)).toBe(1);
       });
     });
 

@@ -90,6 +90,12 @@ describe('commands of', () => {
 
     newKey();
     await lead(leader);
+    // Followers that can't be woken.
+    await redis.client().append(`test:{${key}}:lock`, ',*');
+    expect(await commandsOf(() => end())).toEqual({ evalsha: 1, get: 1, del: 1 });
+
+    newKey();
+    await lead(leader);
     await lead(follower);
     const withOutcome = { evalsha: 1, get: 1, set: 1, del: 1, publish: 1 };
     expect(await commandsOf(() => end({ outcome: 'e1' }))).toEqual(withOutcome);

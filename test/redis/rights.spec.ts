@@ -10,6 +10,7 @@ const USERS = [
   'user nopublish on >x ~* &* +@all -publish',
   'user otherchannels on >x ~* resetchannels &other:* +@all',
   'user ours on >x ~test:* resetchannels &test:* +@all',
+  'user noset on >x ~* &* +@all -set',
 ];
 
 let redis: RedisServer;
@@ -75,6 +76,24 @@ test('the rule in the warning is enough', async () => {
   const warnings: string[] = [];
   stores = [await startStore({ connection: as('ours'), logger: logInto(warnings) })];
   expect(warnings).toEqual([]);
+});
+
+test('a user who may not store leaves no lock', async () => {
+  const [store, other] = await Promise.all([
+    startStore({ connection: as('noset') }),
+    startStore({ connection: redis.url }),
+  ]);
+  stores = [store, other];
+  const lock = { kind: 'cache', key: 'k', token: `${store.process}#1` } as const;
+  await redis.client().set('test:{k}:lock', `${lock.token},${other.process}`);
+  const woken = new Promise((resolve) => other.onWake(resolve));
+  expect(await store.end({ ...lock, entry: { text: '1;;0;0;', px: 1_000 }, outcome: 'v1' })).toEqual({
+    is: 'held',
+    stored: false,
+    error: expect.stringMatching(/can't run this command|NOPERM/),
+  });
+  expect(await woken).toBe(lock.token);
+  expect(await redis.client().keys('*')).toEqual([]);
 });
 
 test('once it is granted, the next connection is woken', async () => {
