@@ -19,10 +19,13 @@ export function readAged(text: string, codec: Codec): Aged {
   return { answer: Answer.decode(entry.payload, codec), freshUntil: entry.freshUntil, loadTime: entry.loadTime };
 }
 
-/** Milliseconds since it was last fresh, 0 while it is; `undefined` when the store's time isn't known. */
-export function staleFor({ freshUntil }: Aged, now: number | undefined): number | undefined {
-  if (freshUntil === undefined) return 0;
-  return now === undefined ? undefined : Math.max(0, now - freshUntil);
+/** Milliseconds since it was last fresh; `'unknown'` when the store's time isn't known, and would be needed. */
+export type Staleness = 'fresh' | 'unknown' | number;
+
+export function stalenessOf({ freshUntil }: Aged, now: number | undefined): Staleness {
+  if (freshUntil === undefined) return 'fresh';
+  if (now === undefined) return 'unknown';
+  return now < freshUntil ? 'fresh' : now - freshUntil;
 }
 
 /**

@@ -78,10 +78,9 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     locks,
     async start() {
       try {
-        await store.start();
+        await coordination.store.start();
       } catch (error) {
         if (error instanceof InvalidOptionError) throw error;
-        logger.error(`The cache's store is not ready; loaders answer until it is. ${String(error)}`);
       }
     },
     async settle() {

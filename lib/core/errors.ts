@@ -163,6 +163,22 @@ export class StoreReplyError extends StampedeCacheError {
   }
 }
 
+/** The store has failed again and again and is left alone for a moment. */
+export class CircuitOpenError extends StampedeCacheError {
+  readonly code = 'CIRCUIT_OPEN';
+  constructor() {
+    super('it failed several times in a row and is left alone for a moment');
+  }
+}
+
+/** What the store has for this key can't be trusted: its eviction has still to be made up for. */
+export class EvictionPendingError extends StampedeCacheError {
+  readonly code = 'EVICTION_PENDING';
+  constructor(key: string) {
+    super(`the eviction of '${key}' did not reach it and has still to be made up for`);
+  }
+}
+
 /** The message of whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -1,4 +1,4 @@
-import { staleFor } from './aged.js';
+import { stalenessOf } from './aged.js';
 import type { Caller } from './caller.js';
 import { Callers } from './callers.js';
 import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError } from './errors.js';
@@ -202,7 +202,7 @@ export class Flight {
   /** Answers with an entry. False when it isn't fresh, or can't be read. */
   #answer(text: string, joined: number, now: number | undefined): boolean {
     const found = this.#tower.readEntry(this.key, text, this.#callers.first);
-    if (!found || staleFor(found, now) !== 0) return false;
+    if (!found || stalenessOf(found, now) !== 'fresh') return false;
     const { events } = this.#tower;
     this.#conclude(joined, (caller) => {
       if (events.observed) events.emit({ type: 'hit', key: this.key });

@@ -1,6 +1,6 @@
-import { type CircuitBreakerPolicy, ConsecutiveBreaker, circuitBreaker, handleWhen } from 'cockatiel';
+import { CircuitBreaker } from './circuit-breaker.js';
 import type { Clock } from './clock.js';
-import { CommandTimeoutError, StoreReplyError } from './errors.js';
+import { CircuitOpenError, CommandTimeoutError, EvictionPendingError, StoreReplyError } from './errors.js';
 import type { Events, StoreCommand } from './events.js';
 import { type Eviction, PendingEvictions } from './pending-evictions.js';
 import type {
@@ -37,7 +37,7 @@ export class GuardedStore {
   readonly #events: Events;
   readonly #trouble: Trouble;
   readonly #options: GuardOptions;
-  readonly #breaker: CircuitBreakerPolicy;
+  readonly #breaker: CircuitBreaker;
   readonly #pending: PendingEvictions;
 
   constructor(store: Store, clock: Clock, events: Events, trouble: Trouble, options: GuardOptions) {
@@ -46,11 +46,7 @@ export class GuardedStore {
     this.#events = events;
     this.#trouble = trouble;
     this.#options = options;
-    // A store that answers with an error is there; its other commands may well work.
-    this.#breaker = circuitBreaker(
-      handleWhen((error) => !(error instanceof StoreReplyError)),
-      { halfOpenAfter: LEFT_ALONE, breaker: new ConsecutiveBreaker(FAILURES) },
-    );
+    this.#breaker = new CircuitBreaker(clock, FAILURES, LEFT_ALONE);
     this.#pending = new PendingEvictions((key, by) => this.#replace({ key, by }), clock, events);
   }
 
@@ -58,9 +54,23 @@ export class GuardedStore {
     return this.#store.process;
   }
 
+  /** @throws what the store rejects with when it isn't ready in time; it goes on trying */
+  async start(): Promise<void> {
+    try {
+      await this.#store.start();
+    } catch (error) {
+      this.#trouble.failed('start', error);
+      throw error;
+    }
+  }
+
+  /** A key whose eviction is still to be made up for has an `EvictionPendingError` in the place of its text. */
   async read(keys: readonly string[], withTime: boolean): Promise<ReadReply> {
-    if (this.#pending.size > 0) await this.#pending.settle();
-    return this.#inTime('read', () => this.#store.read(keys, withTime));
+    const trusted = keys.filter((key) => !this.#pending.has(key));
+    if (trusted.length === keys.length) return this.#guarded('read', () => this.#store.read(keys, withTime));
+    const reply = await this.#guarded('read', () => this.#store.read(trusted, withTime));
+    const texts = new Map(trusted.map((key, i) => [key, reply.texts[i]]));
+    return { ...reply, texts: keys.map((key) => (texts.has(key) ? texts.get(key) : new EvictionPendingError(key))) };
   }
 
   /**
@@ -69,13 +79,14 @@ export class GuardedStore {
    * since then the first release may have gone another way.
    */
   async lead(request: LeadRequest): Promise<LeadReply> {
-    if (this.#pending.size > 0 && request.kind === 'cache') await this.#pending.settle();
+    if (request.kind === 'cache' && this.#pending.has(request.key)) throw new EvictionPendingError(request.key);
     let reply: Promise<LeadReply> | undefined;
+    const send = () => {
+      reply = this.#store.lead(request);
+      return reply;
+    };
     try {
-      return await this.#inTime('lead', () => {
-        reply = this.#store.lead(request);
-        return reply;
-      });
+      return await (request.kind === 'cache' ? this.#guarded('lead', send) : this.#inTime('lead', send));
     } catch (error) {
       if (reply) this.#release(request);
       reply?.then(
@@ -138,9 +149,24 @@ export class GuardedStore {
     this.#store.end({ kind, key, token }).catch(() => {});
   }
 
+  /** What can be done without is not sent to a store that fails again and again. */
+  async #guarded<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
+    if (!this.#breaker.allows()) throw new CircuitOpenError();
+    try {
+      const reply = await this.#inTime(command, send);
+      this.#breaker.succeeded();
+      return reply;
+    } catch (error) {
+      // A store that answers with an error is there; its other commands may well work.
+      if (error instanceof StoreReplyError) this.#breaker.succeeded();
+      else this.#breaker.failed();
+      throw error;
+    }
+  }
+
   async #inTime<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
     try {
-      const reply = await this.#breaker.execute(() => this.#withDeadline(command, send()));
+      const reply = await this.#withDeadline(command, send());
       this.#trouble.succeeded();
       return reply;
     } catch (error) {

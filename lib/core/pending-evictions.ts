@@ -6,16 +6,15 @@ export type Eviction = 'evict' | 'expire';
 
 /** Evictions that are remembered at most; beyond that the oldest is given up. */
 const MOST = 10_000;
-/** Milliseconds between two tries when nobody reads meanwhile. */
-const RETRY_EVERY = 500;
+/** Milliseconds between two tries. */
+const RETRY_EVERY = 250;
 
-/** Evictions that the store did not acknowledge, the latest of each key: made up for before anything is read again. */
+/** Evictions that the store did not acknowledge, the latest of each key, until they are made up for. */
 export class PendingEvictions {
   readonly #evict: (key: string, by: Eviction) => Promise<void>;
   readonly #clock: Clock;
   readonly #events: Events;
   readonly #pending = new Map<string, Eviction>();
-  #settling: Promise<void> | undefined;
   #timer: Timer | undefined;
 
   constructor(evict: (key: string, by: Eviction) => Promise<void>, clock: Clock, events: Events) {
@@ -24,20 +23,17 @@ export class PendingEvictions {
     this.#events = events;
   }
 
-  get size(): number {
-    return this.#pending.size;
+  /** Whether what the store has for this key can't be trusted. */
+  has(key: string): boolean {
+    return this.#pending.size > 0 && this.#pending.has(key);
   }
 
   add(key: string, by: Eviction): void {
     this.#pending.delete(key);
     this.#pending.set(key, by);
     const [oldest] = this.#pending.keys();
-    if (this.#pending.size > MOST && oldest !== undefined) {
-      this.#pending.delete(oldest);
-      const error = new Error(`More than ${MOST} evictions wait for the store.`);
-      if (this.#events.observed) this.#events.emit({ type: 'evict-failed', key: oldest, error, willRetry: false });
-    }
-    this.#timer ??= this.#clock.after(RETRY_EVERY, () => this.#retry());
+    if (this.#pending.size > MOST && oldest !== undefined) this.#giveUp(oldest);
+    this.#retryLater();
   }
 
   /** The store has acknowledged a newer eviction of this key. */
@@ -45,39 +41,41 @@ export class PendingEvictions {
     this.#pending.delete(key);
   }
 
-  /**
-   * Makes up for all of them.
-   *
-   * @throws the store's error when one of them is still not acknowledged
-   */
-  settle(): Promise<void> {
-    this.#settling ??= this.#settle().finally(() => {
-      this.#settling = undefined;
-    });
-    return this.#settling;
-  }
-
   close(): void {
     this.#pending.clear();
     this.#timer?.clear();
   }
 
-  async #settle(): Promise<void> {
-    const evictions = [...this.#pending].map(async ([key, by]) => {
-      await this.#evict(key, by);
-      if (this.#pending.get(key) === by) this.#pending.delete(key);
-      if (this.#events.observed) this.#events.emit({ type: by, key });
-    });
-    await Promise.all(evictions);
+  #retryLater(): void {
+    this.#timer ??= this.#clock.after(RETRY_EVERY, () => void this.#retry());
   }
 
-  #retry(): void {
+  /** The oldest first and alone: as long as that fails, the others would too. */
+  async #retry(): Promise<void> {
+    const [first] = this.#pending;
+    if (first && (await this.#makeUpFor(first))) {
+      await Promise.all([...this.#pending].map((eviction) => this.#makeUpFor(eviction)));
+    }
     this.#timer = undefined;
-    this.settle().then(
-      () => {},
-      () => {
-        if (this.#pending.size > 0) this.#timer ??= this.#clock.after(RETRY_EVERY, () => this.#retry());
-      },
-    );
+    if (this.#pending.size > 0) this.#retryLater();
+  }
+
+  async #makeUpFor([key, by]: readonly [string, Eviction]): Promise<boolean> {
+    try {
+      await this.#evict(key, by);
+    } catch {
+      // Another key's server may well be there.
+      if (this.#pending.delete(key)) this.#pending.set(key, by);
+      return false;
+    }
+    if (this.#pending.get(key) === by) this.#pending.delete(key);
+    if (this.#events.observed) this.#events.emit({ type: by, key });
+    return true;
+  }
+
+  #giveUp(key: string): void {
+    this.#pending.delete(key);
+    const error = new Error(`More than ${MOST} evictions wait for the store.`);
+    if (this.#events.observed) this.#events.emit({ type: 'evict-failed', key, error, willRetry: false });
   }
 }

@@ -1,7 +1,7 @@
 import { AsyncResource } from 'node:async_hooks';
 import { LRUCache } from 'lru-cache';
 import type { Observable } from 'rxjs';
-import { type Aged, isDueEarly, readAged, staleFor } from './aged.js';
+import { type Aged, isDueEarly, readAged, stalenessOf } from './aged.js';
 import type { Answer } from './answer.js';
 import { Caller, type Loader } from './caller.js';
 import type { Coordination } from './coordination.js';
@@ -10,6 +10,7 @@ import {
   CacheClosedError,
   CacheEvictionError,
   CacheUnavailableError,
+  EvictionPendingError,
   InvalidKeyError,
   InvalidOptionError,
 } from './errors.js';
@@ -287,13 +288,19 @@ export class StampedeCache {
       return;
     }
     const { text, now } = found;
+    if (text instanceof EvictionPendingError) {
+      for (const peek of peeks) peek.look(undefined);
+      if (callers.length > 0) this.#doWithout(key, callers, text);
+      return;
+    }
     if (this.#kept.size > 0) this.#kept.clear();
     const aged = typeof text === 'string' ? this.#readEntry(key, text, callers[0]?.options ?? this.#policy) : undefined;
-    const age = aged && staleFor(aged, now);
-    for (const peek of peeks) peek.look(age === 0 ? aged?.answer : undefined);
-    if (aged && age === 0) this.#hit(key, callers, aged, now);
-    else if (callers.length > 0)
-      this.#miss(key, callers, aged, age, typeof text === 'string' && !aged ? text : undefined);
+    const staleness = aged && stalenessOf(aged, now);
+    for (const peek of peeks) peek.look(staleness === 'fresh' ? aged?.answer : undefined);
+    if (callers.length === 0) return;
+    if (aged && staleness === 'fresh') this.#hit(key, callers, aged, now);
+    else if (aged && typeof staleness === 'number') this.#stale(key, callers, aged.answer, staleness);
+    else this.#miss(key, callers, { is: 'miss', unreadable: typeof text === 'string' && !aged ? text : undefined });
   }
 
   #hit(key: string, callers: readonly Caller[], aged: Aged, now: number | undefined): void {
@@ -309,36 +316,31 @@ export class StampedeCache {
     }
   }
 
-  /** There is nothing, or something old: whoever may have that gets it at once, or keeps it at hand. */
-  #miss(
-    key: string,
-    callers: readonly Caller[],
-    aged: Aged | undefined,
-    age: number | undefined,
-    unreadable: string | undefined,
-  ): void {
+  /** There is something old: whoever may have that gets it at once, or keeps it at hand. */
+  #stale(key: string, callers: readonly Caller[], answer: Answer, staleness: number): void {
     const { events } = this.#tower;
     const boarding: Caller[] = [];
-    let refresher: Caller | undefined;
+    let answered: Caller | undefined;
     for (const caller of callers) {
-      if (aged && age !== undefined && age < caller.options.staleIfError) caller.stale = aged.answer;
-      if (aged && age !== undefined && age < caller.options.staleWhileRevalidate) {
-        caller.stale = aged.answer;
-        answerStale(events, key, caller, 'while-revalidate');
-        refresher ??= caller;
-      } else {
-        if (events.observed) events.emit({ type: 'miss', key });
-        boarding.push(caller);
-      }
+      const { staleWhileRevalidate, staleIfError } = caller.options;
+      if (staleness < Math.max(staleWhileRevalidate, staleIfError)) caller.stale = answer;
+      if (staleness >= staleWhileRevalidate) boarding.push(caller);
+      else if (answerStale(events, key, caller, 'while-revalidate')) answered = caller;
     }
-    if (boarding.length > 0) this.#board(key, boarding, { is: 'miss', unreadable });
-    else if (refresher) this.#refresh(key, refresher);
+    if (boarding.length > 0) this.#miss(key, boarding, { is: 'miss' });
+    else if (answered) this.#refresh(key, answered);
+  }
+
+  #miss(key: string, callers: readonly Caller[], start: Start): void {
+    const { events } = this.#tower;
+    if (events.observed) for (const _ of callers) events.emit({ type: 'miss', key });
+    this.#board(key, callers, start);
   }
 
   /** The store is away: what was loaded here within the last second will do; otherwise loaders answer. */
   #doWithout(key: string, callers: readonly Caller[], error: unknown): void {
-    const kept = this.#kept.get(key);
-    if (!kept) this.#board(key, callers, { is: 'store away', error });
+    const kept = this.#closed ? undefined : this.#kept.get(key);
+    if (!kept) this.#miss(key, callers, { is: 'store away', error });
     else this.#answerKept(key, callers, kept);
   }
 
@@ -350,7 +352,11 @@ export class StampedeCache {
     }
   }
 
-  /** `refreshing`: the moment until which the entry is fresh that is to be replaced before. One load in the background, unless one is under way here; another process's is enough, too. */
+  /**
+   * One load in the background, unless one is under way here or in another process.
+   *
+   * @param refreshing the moment until which the entry is fresh, if it is to be replaced before that
+   */
   #refresh(key: string, caller: Caller, refreshing?: number): void {
     if (this.#closed || this.#flights.has(key)) return;
     this.#takeOff(key, [caller.inBackground(this.#nobody, this.#tower.clock.now())], { is: 'miss', refreshing });

@@ -13,7 +13,7 @@ export interface Store {
   start(): Promise<void>;
 
   /** The entries' texts, and the store's time if it is asked for, in one round trip. */
-  read(keys: readonly string[], withTime: boolean): Promise<ReadReply>;
+  read(keys: readonly string[], withTime?: boolean): Promise<ReadReply>;
 
   /** Rechecks the entry and, if it is missing, takes the lock; if that is refused, registers this process as follower. */
   lead(request: LeadRequest): Promise<LeadReply>;

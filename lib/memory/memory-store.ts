@@ -42,7 +42,7 @@ export class MemoryStore implements Store {
     await this.#send();
   }
 
-  async read(keys: readonly string[], withTime: boolean): Promise<ReadReply> {
+  async read(keys: readonly string[], withTime = false): Promise<ReadReply> {
     await this.#send();
     const texts = keys.map((key) => this.#server.entries.get(key));
     return withTime ? { texts, now: Math.floor(this.#server.now()) } : { texts };

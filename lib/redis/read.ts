@@ -11,6 +11,7 @@ type Reply = [error: Error | null, value: unknown];
  * a Cluster one pipeline a node. What is no text counts as nothing; it is overwritten by the next one that is.
  */
 export async function read(client: Client, names: readonly string[], withTime: boolean): Promise<ReadReply> {
+  if (names.length === 0) return { texts: [] };
   if (isCluster(client)) {
     const [name] = names;
     return names.length === 1 && name !== undefined && !withTime

@@ -75,7 +75,7 @@ export class RedisStore implements Store {
     await this.#connection.open();
   }
 
-  async read(keys: readonly string[], withTime: boolean): Promise<ReadReply> {
+  async read(keys: readonly string[], withTime = false): Promise<ReadReply> {
     return this.#send((client, names) =>
       read(
         client,

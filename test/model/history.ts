@@ -98,7 +98,8 @@ export class History {
       if (other.key !== load.key || other.endedAt !== undefined || this.crashed.has(other.process)) continue;
       if (other.alone !== load.alone) continue;
       if (load.alone) {
-        if (other.process === load.process && !load.storeWasAway) this.#violated(1, `loads ${other.id} and ${id} ran alone`);
+        if (other.process === load.process && !load.storeWasAway)
+          this.#violated(1, `loads ${other.id} and ${id} ran alone`);
       } else if (!this.#leaseEnded(other, load.lock, now)) {
         this.#violated(1, `loads ${other.id} and ${id} overlap, and nothing had ended the first one's lease`);
       }
@@ -109,7 +110,9 @@ export class History {
 
   #leaseEnded({ key, lock }: LoadRecord, next: LockRecord | undefined, now: number): boolean {
     if (!lock || !next) return false;
-    return lock.until <= now || this.#replaced.some((by) => by.key === key && by.at > lock.takenAt && by.at <= next.takenAt);
+    return (
+      lock.until <= now || this.#replaced.some((by) => by.key === key && by.at > lock.takenAt && by.at <= next.takenAt)
+    );
   }
 
   /** Invariant 2: what is stored was not loaded, or claimed, before something that came after it. */

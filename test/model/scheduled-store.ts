@@ -11,6 +11,7 @@ import type {
   EndRequest,
   LeadReply,
   LeadRequest,
+  ReadReply,
   RenewReply,
   RenewRequest,
   ReplaceRequest,
@@ -55,8 +56,8 @@ export class ScheduledStore implements Store {
 
   async close(): Promise<void> {}
 
-  read(keys: readonly string[]): Promise<readonly (string | undefined | Error)[]> {
-    return this.#send('read', keys.join(), () => this.#store.read(keys));
+  read(keys: readonly string[], withTime?: boolean): Promise<ReadReply> {
+    return this.#send('read', keys.join(), () => this.#store.read(keys, withTime));
   }
 
   async lead(request: LeadRequest): Promise<LeadReply> {
@@ -102,7 +103,10 @@ export class ScheduledStore implements Store {
     this.#wake = wake;
     this.#store.onWake((token) => {
       if (this.wakeUpsToLose > 0) this.wakeUpsToLose -= 1;
-      else void this.#scheduler.schedule(Promise.resolve(), `${this.#index}: woken by ${token}`).then(() => this.wake(token));
+      else
+        void this.#scheduler
+          .schedule(Promise.resolve(), `${this.#index}: woken by ${token}`)
+          .then(() => this.wake(token));
     });
   }
 

@@ -40,7 +40,7 @@ async function works(store: RedisStore): Promise<boolean> {
   await store.lead({ ...lock, lease: 1_000, follow: true });
   const waiting = await store.lead({ ...lock, token: `${store.process}#2`, lease: 1_000, follow: true });
   const { is, ...more } = await store.end({ ...lock, entry: { text: '1;;0;0;', px: 1_000 } });
-  const [text] = await store.read(['works']);
+  const [text] = (await store.read(['works'])).texts;
   await store.replace({ key: 'works', by: 'evict' });
   expect({ waiting, is, more, text }).toEqual({
     waiting: { is: 'waiting', token: lock.token, leaseLeft: expect.any(Number), wakes: expect.any(Boolean) },
