@@ -1,7 +1,7 @@
 import pLimit from 'p-limit';
 import { type Clock, systemClock } from './clock.js';
 import { coordinate } from './coordination.js';
-import { InvalidOptionError } from './errors.js';
+import { InvalidOptionError, StoreDeniedError } from './errors.js';
 import type { LimitLoads } from './load.js';
 import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
@@ -10,6 +10,7 @@ import {
   resolveCommandTimeout,
   resolveDrainTimeout,
   resolveMaxConcurrentLoads,
+  resolveOnBoot,
   resolvePolicy,
   resolveRetryEvictions,
 } from './options.js';
@@ -35,6 +36,8 @@ export interface Stampede {
    * Connects. Resolves when the store is ready, and also when it isn't in time: then loaders answer until it is.
    *
    * @throws InvalidOptionError when it turns out that the store can't connect by what it was given
+   * @throws StoreDeniedError when it refuses our credentials, or a right that we need
+   * @throws whatever keeps the store from being ready in time, with `onBoot: 'fail'`
    */
   start(): Promise<void>;
   /** Waits for the loads that run now. What it waits is taken off the `drainTimeout` that `close` has. */
@@ -57,6 +60,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     errorCodec = remoteErrorCodec,
   } = parts;
   const policy = resolvePolicy(options.defaults ?? {});
+  const onBoot = resolveOnBoot(options);
   let patience = resolveDrainTimeout(options);
   const coordination = coordinate(store, clock, random, logger, {
     commandTimeout: resolveCommandTimeout(options),
@@ -80,7 +84,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
       try {
         await coordination.store.start();
       } catch (error) {
-        if (error instanceof InvalidOptionError) throw error;
+        if (onBoot === 'fail' || error instanceof InvalidOptionError || error instanceof StoreDeniedError) throw error;
       }
     },
     async settle() {

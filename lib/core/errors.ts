@@ -179,6 +179,14 @@ export class EvictionPendingError extends StampedeCacheError {
   }
 }
 
+/** The store lets us in for nothing, or not for what we need: wrong credentials, or rights that are missing. */
+export class StoreDeniedError extends StampedeCacheError {
+  readonly code = 'STORE_DENIED';
+  constructor(cause: unknown, mend: string) {
+    super(`The cache's store refuses us: ${messageOf(cause)}. ${mend}`, { cause });
+  }
+}
+
 /** The message of whatever was thrown. */
 export function messageOf(thrown: unknown): string {
   return thrown instanceof Error ? thrown.message : String(thrown);

@@ -79,6 +79,8 @@ export interface CacheOptions {
   readonly maxConcurrentLoads?: number;
   /** Whether an eviction that could not reach Redis is kept and made up for before anything is read again. Default true. */
   readonly retryEvictions?: boolean;
+  /** When the store isn't ready at the start: go on without it until it is, or fail the start. Default `'degrade'`. */
+  readonly onBoot?: 'degrade' | 'fail';
   /** Where warnings go. Default: nowhere; the Nest module gives Nest's logger. */
   readonly logger?: StampedeLogger;
 }
@@ -106,6 +108,7 @@ export const DEFAULTS = {
   onRedisError: 'load',
   maxConcurrentLoads: 0,
   retryEvictions: true,
+  onBoot: 'degrade',
 } as const satisfies Record<keyof LoadPolicy | Exclude<keyof CacheOptions, 'defaults' | 'logger'>, unknown>;
 
 export interface ResolvedPolicy {
@@ -203,6 +206,10 @@ export function resolveMaxConcurrentLoads({ maxConcurrentLoads = DEFAULTS.maxCon
     return maxConcurrentLoads === 0 ? Number.POSITIVE_INFINITY : maxConcurrentLoads;
   }
   throw new InvalidOptionError('maxConcurrentLoads', maxConcurrentLoads, 'a whole number, or 0 for no limit');
+}
+
+export function resolveOnBoot({ onBoot }: CacheOptions): 'degrade' | 'fail' {
+  return oneOf(DEFAULTS.onBoot, onBoot, 'onBoot', ['degrade', 'fail']);
 }
 
 export function resolveRetryEvictions({ retryEvictions }: CacheOptions): boolean {

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../core/clock.js';
-import { CacheClosedError, StoreReplyError } from '../core/errors.js';
+import { CacheClosedError, messageOf, StoreDeniedError, StoreReplyError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
 import type {
   EndReply,
@@ -36,6 +36,11 @@ export interface RedisStoreOptions {
   readonly connectTimeout?: number;
   readonly logger: StampedeLogger;
 }
+
+/** The commands that we, our scripts and ioredis send, as ACL rules. */
+const RIGHTS =
+  '+@connection +info +time +get +mget +set +del +append +pttl +pexpire +exists +eval +evalsha +publish +subscribe ' +
+  '+unsubscribe +cluster|slots +cluster|nodes +cluster|info';
 
 /** Stands for all followers that can't be woken. */
 const NOBODY = '*';
@@ -72,7 +77,12 @@ export class RedisStore implements Store {
   async start(): Promise<void> {
     if (this.#closed) throw new CacheClosedError();
     this.#listening ??= this.#listen();
-    await this.#connection.open();
+    try {
+      await this.#connection.open();
+      await this.#checkRights();
+    } catch (error) {
+      throw this.#isDenial(error) ? new StoreDeniedError(error, this.#mend()) : error;
+    }
   }
 
   async read(keys: readonly string[], withTime = false): Promise<ReadReply> {
@@ -116,6 +126,29 @@ export class RedisStore implements Store {
     const closing = this.#subscription?.close();
     await this.#connection.close();
     await closing;
+  }
+
+  /** Does once what every load does, with a key of its own: better now than at the first request. */
+  async #checkRights(): Promise<void> {
+    const key = `rights of ${this.process}`;
+    const lock = { kind: 'cache', key, token: `${this.process}#0`, lease: 1_000 } as const;
+    try {
+      await this.read([key]);
+      await this.lead({ ...lock, follow: false });
+      await this.end(lock);
+    } catch (error) {
+      // Whatever else is wrong with it (it is full, or loading), it may be right again in a moment.
+      if (this.#isDenial(error)) throw error;
+    }
+  }
+
+  #isDenial(error: unknown): boolean {
+    return /\b(WRONGPASS|NOAUTH|NOPERM)\b|invalid password|can't (run|access)/i.test(messageOf(error));
+  }
+
+  #mend(): string {
+    const prefix = this.#connection.keyPrefix + this.#options.namespace;
+    return `Check the user and password in 'connection', and its rights: ${RIGHTS} ~${prefix}:* &${prefix}:*`;
   }
 
   async #listen(): Promise<void> {
