@@ -62,6 +62,11 @@ export class Caller {
     return caller;
   }
 
+  /** Whether the error of an earlier load will do. */
+  get canDoWithout(): boolean {
+    return this.options.errorHoldOff > 0 && (this.isBackground || this.stale !== undefined);
+  }
+
   get settled(): boolean {
     return this.#settled;
   }

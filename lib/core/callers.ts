@@ -48,9 +48,9 @@ export class Callers {
     return this.#list.every((caller) => caller.settled || caller.isBackground);
   }
 
-  /** Whether the error of another's load will do for all who wait: they have an old value, or nobody asks. */
+  /** Whether the error of an earlier load will do for all who wait: they hold off, and have an old value or don't ask. */
   get canDoWithout(): boolean {
-    return this.#list.every((caller) => caller.settled || caller.isBackground || caller.stale !== undefined);
+    return this.#list.every((caller) => caller.settled || caller.canDoWithout);
   }
 
   /** Forgets those who have left and counts the others: only between commands, since it changes everyone's number. */

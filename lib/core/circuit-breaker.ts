@@ -1,4 +1,5 @@
 import type { Clock } from './clock.js';
+import { CircuitOpenError, StoreReplyError } from './errors.js';
 
 /**
  * Leaves a store alone that fails again and again: after so many failures in a row nothing is sent for a while; then one
@@ -9,7 +10,8 @@ export class CircuitBreaker {
   readonly #failures: number;
   readonly #leftAlone: number;
   #inARow = 0;
-  #opensAgainAt: number | undefined;
+  /** When one command may try; `undefined` while everything is sent. */
+  #triesAt: number | undefined;
   #isTrying = false;
 
   /**
@@ -22,23 +24,42 @@ export class CircuitBreaker {
     this.#leftAlone = leftAlone;
   }
 
-  /** Whether a command may be sent now. Whoever is told so must say how it went. */
-  allows(): boolean {
-    if (this.#opensAgainAt === undefined) return true;
-    if (this.#isTrying || this.#clock.now() < this.#opensAgainAt) return false;
+  /**
+   * Sends a command, and takes note of how it fares.
+   *
+   * @throws CircuitOpenError without sending it, while the store is left alone
+   */
+  async run<T>(send: () => Promise<T>): Promise<T> {
+    const isTry = this.#triesAt !== undefined;
+    if (isTry) this.#beginTry();
+    try {
+      const reply = await send();
+      this.#answered();
+      return reply;
+    } catch (error) {
+      // A store that answers with an error is there; its other commands may well work.
+      if (error instanceof StoreReplyError) this.#answered();
+      else this.#failed(isTry);
+      throw error;
+    } finally {
+      if (isTry) this.#isTrying = false;
+    }
+  }
+
+  #beginTry(): void {
+    if (this.#isTrying || this.#clock.now() < (this.#triesAt ?? 0)) throw new CircuitOpenError();
     this.#isTrying = true;
-    return true;
   }
 
-  succeeded(): void {
+  #answered(): void {
     this.#inARow = 0;
-    this.#opensAgainAt = undefined;
-    this.#isTrying = false;
+    this.#triesAt = undefined;
   }
 
-  failed(): void {
+  /** What was sent before it was opened, and fails only now, is no news: it doesn't put off the next try. */
+  #failed(isTry: boolean): void {
     this.#inARow += 1;
-    this.#isTrying = false;
-    if (this.#inARow >= this.#failures) this.#opensAgainAt = this.#clock.now() + this.#leftAlone;
+    const opens = this.#triesAt === undefined ? this.#inARow >= this.#failures : isTry;
+    if (opens) this.#triesAt = this.#clock.now() + this.#leftAlone;
   }
 }

@@ -47,6 +47,8 @@ interface Round {
   readonly unreadable?: string | undefined;
   /** The moment until which an entry is fresh that is to be replaced early. */
   readonly refreshing?: number | undefined;
+  /** The last load's error could not be read: it keeps nobody from trying. */
+  readonly heedless?: boolean;
   /** The lock came when its lease was nearly over. A store that does so twice is of no use. */
   readonly wasTooSlow?: boolean;
 }
@@ -70,6 +72,8 @@ export class Flight {
   readonly #callers: Callers;
   readonly #waiting: Waiting;
   #running: Running | undefined;
+  /** Somebody was answered with an old value, so that the new one is of use even if nobody waits for it. */
+  #isOwed = false;
 
   constructor(key: string, tower: Tower) {
     this.key = key;
@@ -149,7 +153,7 @@ export class Flight {
   }
 
   /** Rechecks and asks for the lock in one step. Whoever gets it loads; whoever doesn't follows. */
-  async #lead(joined: number, { waitedFor, unreadable, refreshing, wasTooSlow }: Round): Promise<Next> {
+  async #lead(joined: number, { waitedFor, unreadable, refreshing, heedless, wasTooSlow }: Round): Promise<Next> {
     const lease = this.#callers.first?.options.lease ?? 0;
     let led: Led;
     try {
@@ -161,7 +165,7 @@ export class Flight {
         unreadable,
         refreshing,
         follow: !this.isBackground,
-        heedsError: this.#callers.canDoWithout,
+        heedsError: !heedless && this.#callers.canDoWithout,
       });
     } catch (error) {
       return { storeAway: error };
@@ -173,7 +177,8 @@ export class Flight {
           ? 'concluded'
           : { look: 'lead', unreadable: reply.text };
       }
-      if (reply.is === 'outcome') return this.#share(reply.text, joined) ? 'concluded' : { look: 'lead' };
+      if (reply.is === 'outcome')
+        return this.#share(reply.text, joined) ? 'concluded' : { look: 'lead', heedless: true };
       if (reply.is === 'waiting') return await this.#follow(reply, led.watch);
       if (!led.lease.isNearlyOver) return await this.#load(led, joined);
       await this.#release(led.lease);
@@ -187,9 +192,10 @@ export class Flight {
 
   /** Waits for another process's load. */
   async #follow(reply: WaitingReply, watch: TokenWatch): Promise<Next> {
-    if (this.isBackground) {
-      // Somebody else refreshes it; those who asked are answered.
-      this.#conclude(this.#callers.count, (caller) => caller.fail(undefined));
+    // Somebody else refreshes it; those who asked for that are answered.
+    this.#callers.settle(this.#callers.count, (caller) => caller.isBackground && caller.fail(undefined));
+    if (!this.#callers.first) {
+      this.#tower.depart(this);
       return 'concluded';
     }
     const { events } = this.#tower;
@@ -205,7 +211,7 @@ export class Flight {
     if (!found || stalenessOf(found, now) !== 'fresh') return false;
     const { events } = this.#tower;
     this.#conclude(joined, (caller) => {
-      if (events.observed) events.emit({ type: 'hit', key: this.key });
+      if (events.observed && !caller.isBackground) events.emit({ type: 'hit', key: this.key });
       caller.answer(found.answer);
     });
     return true;
@@ -341,7 +347,7 @@ export class Flight {
     const waited = clock.now() - caller.startedAt;
     if (events.observed) events.emit({ type: 'wait-timeout', key: this.key, waited });
     if (answerStale(events, this.key, caller, 'wait-timeout')) {
-      this.#left();
+      this.#leftWithOld();
     } else if (caller.options.onWaitTimeout === 'load') {
       lastResort.load(this.key, caller);
     } else {
@@ -351,13 +357,18 @@ export class Flight {
   }
 
   #softWaitEnded(caller: Caller): void {
-    if (answerStale(this.#tower.events, this.key, caller, 'soft-timeout')) this.#left();
+    if (answerStale(this.#tower.events, this.key, caller, 'soft-timeout')) this.#leftWithOld();
+  }
+
+  #leftWithOld(): void {
+    this.#isOwed = true;
+    this.#left();
   }
 
   /** A caller left early. When nobody is left, there is nothing to wait for. */
   #left(): void {
     if (this.#callers.first) return;
     this.#waiting.stir();
-    if (this.#running?.owner.options.abortWhenUnused) this.#running.load.abort('unused');
+    if (!this.#isOwed && this.#running?.owner.options.abortWhenUnused) this.#running.load.abort('unused');
   }
 }

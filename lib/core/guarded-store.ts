@@ -1,6 +1,6 @@
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { Clock } from './clock.js';
-import { CircuitOpenError, CommandTimeoutError, EvictionPendingError, StoreReplyError } from './errors.js';
+import { CommandTimeoutError, EvictionPendingError } from './errors.js';
 import type { Events, StoreCommand } from './events.js';
 import { type Eviction, PendingEvictions } from './pending-evictions.js';
 import type {
@@ -66,8 +66,10 @@ export class GuardedStore {
 
   /** A key whose eviction is still to be made up for has an `EvictionPendingError` in the place of its text. */
   async read(keys: readonly string[], withTime: boolean): Promise<ReadReply> {
-    const trusted = keys.filter((key) => !this.#pending.has(key));
+    const trusted = keys.filter((key) => !this.#pending.of(key));
     if (trusted.length === keys.length) return this.#guarded('read', () => this.#store.read(keys, withTime));
+    // To ask for nothing would not be sent, and tell nothing about how the store fares.
+    if (trusted.length === 0) return { texts: keys.map((key) => new EvictionPendingError(key)) };
     const reply = await this.#guarded('read', () => this.#store.read(trusted, withTime));
     const texts = new Map(trusted.map((key, i) => [key, reply.texts[i]]));
     return { ...reply, texts: keys.map((key) => (texts.has(key) ? texts.get(key) : new EvictionPendingError(key))) };
@@ -79,7 +81,7 @@ export class GuardedStore {
    * since then the first release may have gone another way.
    */
   async lead(request: LeadRequest): Promise<LeadReply> {
-    if (request.kind === 'cache' && this.#pending.has(request.key)) throw new EvictionPendingError(request.key);
+    if (request.kind === 'cache' && this.#pending.of(request.key)) throw new EvictionPendingError(request.key);
     let reply: Promise<LeadReply> | undefined;
     const send = () => {
       reply = this.#store.lead(request);
@@ -126,12 +128,12 @@ export class GuardedStore {
 
   /** What fails is made up for before anything is read again, and also fails here. */
   async evict(key: string, by: Eviction): Promise<void> {
-    const willRetry = this.#options.retryEvictions;
+    const pending = this.#pending.of(key);
     try {
-      await this.#replace({ key, by });
-      this.#pending.drop(key);
+      await this.#replace({ key, by: this.#pending.including(key, by) });
+      this.#pending.madeUpFor(pending);
     } catch (error) {
-      if (willRetry) this.#pending.add(key, by);
+      const willRetry = this.#options.retryEvictions && this.#pending.add(key, by);
       if (this.#events.observed) this.#events.emit({ type: 'evict-failed', key, error, willRetry });
       throw error;
     }
@@ -150,24 +152,14 @@ export class GuardedStore {
   }
 
   /** What can be done without is not sent to a store that fails again and again. */
-  async #guarded<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
-    if (!this.#breaker.allows()) throw new CircuitOpenError();
-    try {
-      const reply = await this.#inTime(command, send);
-      this.#breaker.succeeded();
-      return reply;
-    } catch (error) {
-      // A store that answers with an error is there; its other commands may well work.
-      if (error instanceof StoreReplyError) this.#breaker.succeeded();
-      else this.#breaker.failed();
-      throw error;
-    }
+  #guarded<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
+    return this.#breaker.run(() => this.#inTime(command, send));
   }
 
   async #inTime<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
     try {
       const reply = await this.#withDeadline(command, send());
-      this.#trouble.succeeded();
+      this.#trouble.succeeded(command);
       return reply;
     } catch (error) {
       this.#trouble.failed(command, error);

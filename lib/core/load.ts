@@ -27,7 +27,7 @@ export class Load {
   #finish!: (result: LoadResult) => void;
 
   constructor(key: string, owner: Caller, clock: Clock, limit: LimitLoads) {
-    const startedAt = clock.now();
+    let startedAt = clock.now();
     const duration = () => clock.now() - startedAt;
     const { maxLoad } = owner.options;
     const timer = clock.after(maxLoad, () => {
@@ -41,7 +41,11 @@ export class Load {
         resolve(result);
       };
     });
-    limit(() => (this.#context.isAborted ? undefined : owner.load(this.#context))).then(
+    limit(() => {
+      // Its turn may come late.
+      startedAt = clock.now();
+      return this.#context.isAborted ? undefined : owner.load(this.#context);
+    }).then(
       (value) => this.#finish({ is: 'value', value, duration: duration() }),
       (error) => this.#finish({ is: 'error', error, duration: duration() }),
     );

@@ -58,8 +58,8 @@ export class StampedeCache {
   readonly #flights = new Map<string, Flight>();
   /** Every flight that isn't over: those above, and those whose lease has ended. */
   readonly #airborne = new Map<Flight, Promise<void>>();
-  /** Each `set` that isn't over: between its two steps it has the lock. */
-  readonly #sets = new Set<Promise<void>>();
+  /** Each `set`, `evict` and `expire` that isn't over: between its two steps a `set` has the lock. */
+  readonly #writes = new Set<Promise<void>>();
   /** What was loaded while the store is away. */
   readonly #kept: LRUCache<string, Answer>;
   /** The AsyncLocalStorage context of background loads: that of whoever makes the cache, which is no request. */
@@ -165,15 +165,12 @@ export class StampedeCache {
    */
   async set<T>(key: string, value: T, options: Ttl<T> | SetOptions<T>): Promise<void> {
     checkKey(key);
-    this.#kept.delete(key);
     const resolved = resolveLoadOptions(options, this.#policy);
     const ttl = freshFor(value, resolved, this.#tower.random);
     if (ttl === 0) return this.evict(key);
     const entry = makeEntry(formatEntry(resolved.codec.encode(value), 0), ttl, resolved);
     if (this.#closed) throw new CacheUnavailableError('set', { cause: new CacheClosedError() });
-    const setting = this.#set(key, entry);
-    this.#sets.add(setting);
-    await setting.finally(() => this.#sets.delete(setting));
+    await this.#write(key, this.#set(key, entry));
     const { events } = this.#tower;
     if (events.observed) events.emit({ type: 'set', key, ttl });
   }
@@ -275,7 +272,7 @@ export class StampedeCache {
 
   /** What may take off, or has, and what has a lock besides. */
   get #underWay(): Promise<void>[] {
-    return [...this.#reads.underWay, ...this.#airborne.values(), ...this.#sets];
+    return [...this.#reads.underWay, ...this.#airborne.values(), ...this.#writes];
   }
 
   /** What a read found goes to all who had asked; those for whom it isn't good enough board a flight. */
@@ -310,10 +307,10 @@ export class StampedeCache {
       caller.answer(aged.answer);
     }
     if (now === undefined) return;
-    const eager = callers.find(({ options }) => options.earlyRefresh > 0);
-    if (eager && isDueEarly(aged, now, eager.options.earlyRefresh, random)) {
-      this.#refresh(key, eager, aged.freshUntil);
-    }
+    const eager = callers.find(
+      ({ options }) => options.earlyRefresh > 0 && isDueEarly(aged, now, options.earlyRefresh, random),
+    );
+    if (eager) this.#refresh(key, eager, aged.freshUntil);
   }
 
   /** There is something old: whoever may have that gets it at once, or keeps it at hand. */
@@ -401,11 +398,22 @@ export class StampedeCache {
     return new Promise((look) => this.#reads.add(key, [{ look }], true));
   }
 
+  /** What is kept of this key goes, and also what a load that is under way keeps until the write is over. */
+  async #write(key: string, write: Promise<void>): Promise<void> {
+    this.#kept.delete(key);
+    this.#writes.add(write);
+    try {
+      await write;
+    } finally {
+      this.#writes.delete(write);
+      this.#kept.delete(key);
+    }
+  }
+
   async #evict(key: string, by: Eviction): Promise<void> {
     const { store, events } = this.#tower;
-    this.#kept.delete(key);
     try {
-      await store.evict(key, by);
+      await this.#write(key, store.evict(key, by));
     } catch (error) {
       this.#flights.get(key)?.leaseMayHaveEnded();
       throw error;

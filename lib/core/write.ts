@@ -2,7 +2,7 @@ import { parseDuration } from './durations.js';
 import { formatEntry } from './entry.js';
 import type { NotStoredReason } from './events.js';
 import type { LoadResult } from './load.js';
-import type { ResolvedLoadOptions, ResolvedPolicy } from './options.js';
+import { looksAtAge, type ResolvedLoadOptions, type ResolvedPolicy } from './options.js';
 import { type ErrorCodec, formatOutcome } from './outcome.js';
 import { SHORT_LIVED, type StoredEntry } from './store.js';
 import type { Random } from './waiting.js';
@@ -27,8 +27,8 @@ export function planWrite(
   { random, errorCodec }: { readonly random: Random; readonly errorCodec: ErrorCodec },
 ): Write {
   if (result.is === 'value') return planValue(result.value, result.duration, options, random);
-  const { shareErrors, staleIfError, staleWhileRevalidate, errorHoldOff } = options;
-  const holdOff = staleIfError > 0 || staleWhileRevalidate > 0 ? errorHoldOff : 0;
+  const { shareErrors, errorHoldOff } = options;
+  const holdOff = looksAtAge(options) ? errorHoldOff : 0;
   if (!shareErrors && holdOff === 0) return {};
   return { outcome: outcomeOfError(result.error, errorCodec), ...(holdOff > 0 && { holdOff }) };
 }

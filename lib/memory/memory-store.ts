@@ -141,9 +141,9 @@ export class MemoryStore implements Store {
     const { entries } = this.#server;
     const timeLeft = entries.timeLeft(key);
     const text = entries.get(key);
-    if (text !== undefined && freshUntilOf(text) !== undefined) {
-      entries.set(key, stampEntry(text, Math.floor(this.#server.now())), timeLeft);
-    }
+    const now = Math.floor(this.#server.now());
+    // What is stale already keeps its age.
+    if (text !== undefined && (freshUntilOf(text) ?? 0) > now) entries.set(key, stampEntry(text, now), timeLeft);
   }
 
   onWake(wake: (token: string | undefined) => void): void {

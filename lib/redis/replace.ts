@@ -10,7 +10,7 @@ import { WAKE_UP } from './wake-up.js';
  * KEYS   lock, value, outcome
  * ARGV   prefix of the channels, then one of
  *          evict               deletes the entry
- *          expire              marks it stale and keeps its expiry
+ *          expire              marks it stale, unless it is, and keeps its expiry
  *          claim, token, ms    leaves it and takes the lock
  *
  * Replies nil
@@ -35,9 +35,12 @@ if action == 'evict' then
 elseif action == 'expire' then
   -- First, because a full server takes a write only after one that frees memory.
   redis.call('DEL', KEYS[1], KEYS[3])
-  if entry and string.find(entry, '^1;%d*;') then
-    local now = redis.call('TIME')
-    local staleSince = string.format('%.0f', now[1] * 1000 + math.floor(now[2] / 1000))
+  local freshUntil = entry and string.match(entry, '^1;(%d*);')
+  local time = redis.call('TIME')
+  local now = time[1] * 1000 + math.floor(time[2] / 1000)
+  -- What is stale already keeps its age.
+  if freshUntil and (freshUntil == '' or tonumber(freshUntil) > now) then
+    local staleSince = string.format('%.0f', now)
     local rest = string.find(entry, ';', 3, true)
     redis.call('SET', KEYS[2], '1;' .. staleSince .. string.sub(entry, rest), 'KEEPTTL')
   end
