@@ -172,7 +172,9 @@ describe('expire', () => {
     await clock.advance(1_000);
     await cache.expire('key');
     const loader = slowLoader(clock, 10, () => 'new');
-    const [plain, patient] = [{ ttl: '60s' } as const, options].map((option) => follow(cache.getOrLoad('key', loader, option)));
+    const [plain, patient] = [{ ttl: '60s' } as const, options].map((option) =>
+      follow(cache.getOrLoad('key', loader, option)),
+    );
     await clock.advance(0);
     expect([plain?.value, patient?.value]).toEqual([undefined, 'old']);
     await clock.advance(10);
