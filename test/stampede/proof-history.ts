@@ -3,7 +3,8 @@
  * own that delays commands, replies and wake-ups at random.
  *
  * The source is a counter. A writer counts up, then evicts. Each call notes the version of the last eviction that had
- * *resolved* when it started; what it gets, a value or an error, must not be older.
+ * *resolved* when it started; what it gets, a value or an error, must not be older. That holds as well for calls that may
+ * be answered with a stale value: an eviction beats staleness.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createStampede, type LoadOptions, RedisStore, type StampedeCache } from 'nestjs-stampede-cache';
@@ -21,6 +22,8 @@ export interface History {
   readonly calls: number;
   readonly evictions: number;
   readonly loads: number;
+  /** Calls that were answered with a value that was no longer fresh. */
+  readonly stale: number;
   /** What went against the rule, or failed without being told to. */
   readonly faults: string[];
 }
@@ -70,7 +73,8 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
   }
 
   const caches = stampedes.map(({ cache }) => cache);
-  const history = { seed, calls: 0, evictions: 0, loads: 0, faults: [] as string[] };
+  const history = { seed, calls: 0, evictions: 0, loads: 0, stale: 0, faults: [] as string[] };
+  for (const { events } of caches) events.subscribe(({ type }) => type === 'stale' && history.stale++);
   let source = 0;
   let acknowledged = 0;
   /** Evictions that follow a load. */
@@ -95,11 +99,24 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
   }
 
   const options: LoadOptions<Loaded> = { ttl: '60s', cacheIf: ({ store }) => store };
+  // In some histories values are soon stale, and who may have that depends on the call.
+  const isStale = random() < 0.7;
+  const ttl = between(1, 30);
+  const windows: Partial<LoadOptions>[] = [
+    {},
+    { staleWhileRevalidate: '1s' },
+    { staleWhileRevalidate: 100, staleIfError: '60s', errorHoldOff: 100 },
+    { staleIfError: '60s', errorHoldOff: 0 },
+    { staleIfError: '60s', softTimeout: 20 },
+    { earlyRefresh: 3 },
+  ];
+  const optionsOfCall = (): LoadOptions<Loaded> =>
+    isStale ? { ...options, ttl, ...windows[Math.floor(random() * windows.length)] } : options;
 
   async function call(cache: StampedeCache): Promise<void> {
     history.calls++;
     const noted = acknowledged;
-    const version = await cache.getOrLoad(KEY, load, options).then(
+    const version = await cache.getOrLoad(KEY, load, optionsOfCall()).then(
       (value) => value.version,
       (error) => (error.code === 'E_PLANNED' ? Number(error.message) : String(error)),
     );
@@ -120,7 +137,7 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
 
   try {
     await Promise.all([
-      repeat(5, isShort ? 100 : 200, evict),
+      repeat(5, isStale ? 400 : isShort ? 100 : 200, evict),
       ...caches.map((cache) => repeat(1, 15, () => call(cache))),
     ]);
     await Promise.all(also);
