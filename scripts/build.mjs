@@ -15,8 +15,8 @@ const ALWAYS = ['nest-cli.json', 'package-lock.json', 'tsconfig.json'];
  */
 export function build(project, { sources, output }) {
   const paths = [...ALWAYS, ...sources, output];
-  const stamp = join(root, output, '.built');
-  if (existsSync(stamp) && readFileSync(stamp, 'utf8') === fingerprint(paths)) return;
+  const stamp = join(root, `dist/${project}.built`);
+  if (existsSync(stamp) && existsSync(join(root, output)) && readFileSync(stamp, 'utf8') === fingerprint(paths)) return;
   console.log(`Building ${project}.`);
   const nest = join(root, 'node_modules/@nestjs/cli/bin/nest.js');
   const { status } = spawnSync(process.execPath, [nest, 'build', project], { cwd: root, stdio: 'inherit' });
@@ -36,5 +36,5 @@ function fingerprint(paths) {
 function filesIn(path) {
   if (statSync(join(root, path)).isFile()) return [path];
   const names = readdirSync(join(root, path)).sort();
-  return names.filter((name) => name !== '.built').flatMap((name) => filesIn(`${path}/${name}`));
+  return names.flatMap((name) => filesIn(`${path}/${name}`));
 }

@@ -19,10 +19,10 @@ const once = process.argv.includes('--once');
 const parent = process.ppid;
 /** What runs, each with how to stop it. */
 const running = [];
-let interrupt;
-/** Rejects when one of those ends by itself, or when we are told to end. */
+/** Aborts when one of those ends by itself, or when we are told to end. */
+const interruption = new AbortController();
 const interrupted = new Promise((_, reject) => {
-  interrupt = reject;
+  interruption.signal.addEventListener('abort', () => reject(interruption.signal.reason));
 });
 interrupted.catch(() => {});
 
@@ -46,6 +46,9 @@ async function run() {
   build('nestjs-stampede-cache', { sources: ['lib'], output: 'dist/lib' });
   build('sample-app', { sources: ['sample-app', 'dist/lib'], output: 'dist/sample-app' });
   const found = findRedis({ acceptUrl: true, acceptDocker: true, allowInstall: true });
+  if (found?.kind === 'url' && !URL.canParse(found.url)) {
+    throw new Error('REDIS_URL must be a URL, such as redis://localhost:6379.');
+  }
   // Up to here a signal ends this process at once, and there was nothing to stop.
   endWhenTold();
 
@@ -54,14 +57,14 @@ async function run() {
   const database = await keep(startDatabase({ acceptUrl: true }));
   console.log(`Database: ${database.embedded ? `PGlite, ${database.url}` : 'DATABASE_URL'}`);
   const connections = { databaseUrl: database.url, redisUrl: redis?.url };
+  const counters = await openCounters(connections);
   const instances = await keep(startInstances(redis ? INSTANCES : 1, connections));
   await instances.ready;
 
   const { urls } = instances;
   const processes = urls.length === 1 ? 'one process' : `${urls.length} processes`;
   console.log(`\n${CALLERS} callers at once, over ${processes}, ask for one product whose key is cold …\n`);
-  const counters = await openCounters(connections);
-  const comparison = await compare({ instances: urls, callers: CALLERS, counters });
+  const comparison = await compare({ instances: urls, callers: CALLERS, counters, signal: interruption.signal });
   await counters.close();
   console.log(tableOf(comparison));
 
@@ -77,14 +80,14 @@ async function run() {
 async function keep(starting) {
   const resource = await starting;
   running.push(resource);
-  resource.crashed?.catch(interrupt);
+  resource.crashed?.catch((error) => interruption.abort(error));
   return resource;
 }
 
 function endWhenTold() {
   const end = (code) => {
     process.exitCode ??= code;
-    interrupt(new ToldToEnd());
+    interruption.abort(new ToldToEnd());
   };
   // Not `once`: npm passes on a Ctrl-C that has already reached us.
   for (const [signal, code] of Object.entries(SIGNALS)) process.on(signal, () => end(code));

@@ -32,11 +32,13 @@ interface Running {
   leaseEnded: boolean;
 }
 
-/** What a flight does next: look again, or nothing more. */
+/** What a flight does next: look again, do without the store, or nothing more. */
 type Next = Round | StoreAway | 'concluded';
 
 interface StoreAway {
   readonly storeAway: unknown;
+  /** It answers, but too slowly for a lease. */
+  readonly isOnlySlow?: boolean;
 }
 
 interface Round {
@@ -125,10 +127,18 @@ export class Flight {
     if (others.length > 0) this.#tower.lead(this.key, others);
   }
 
-  /** The same, when the store did not acknowledge it: what loads without a lease is over for callers to come. */
-  leaseMayHaveEnded(): void {
-    if (this.#running?.lease) this.#running.lease.check();
-    else this.leaseEnded();
+  /**
+   * An eviction or a `set` is about to be sent. Once it is known what came of it, what is returned is to be called: that ends
+   * the lease of what runs now. What was led since then may have run before or after it, so it is checked.
+   */
+  replacing(): (acknowledged: boolean) => void {
+    const ran = this.#running;
+    return (acknowledged) => {
+      const running = this.#running;
+      if (!running) this.#waiting.stir();
+      else if (running === ran && (acknowledged || !running.lease)) this.leaseEnded();
+      else running.lease?.check();
+    };
   }
 
   /** Ends the flight now: aborts its load and releases its lock. Its callers get the error. */
@@ -183,7 +193,7 @@ export class Flight {
       if (!led.lease.isNearlyOver) return await this.#load(led, joined);
       await this.#release(led.lease);
       return wasTooSlow
-        ? { storeAway: new Error('its replies come when the lease is nearly over') }
+        ? { storeAway: new Error('its replies come when the lease is nearly over'), isOnlySlow: true }
         : { look: 'lead', wasTooSlow: true };
     } finally {
       led.watch.stop();
@@ -251,9 +261,14 @@ export class Flight {
     return 'concluded';
   }
 
-  /** The store is away. Those who would rather have an error get it; for the others one loader a process answers. */
-  async #doWithout({ storeAway }: StoreAway): Promise<void> {
-    this.#callers.settle(this.#callers.count, (caller) => {
+  /**
+   * The store is away. Those who would rather have an error get it; for the others one loader a process answers, and nothing
+   * is stored. Where the store is only too slow for a lease, others' evictions still reach it, so those who join meanwhile
+   * go round again.
+   */
+  async #doWithout({ storeAway, isOnlySlow = false }: StoreAway): Promise<void> {
+    const joined = this.#callers.count;
+    this.#callers.settle(joined, (caller) => {
       if (caller.isBackground) caller.fail(storeAway);
       else if (caller.options.onRedisError === 'throw') this.#failWithout(caller, storeAway);
     });
@@ -263,9 +278,10 @@ export class Flight {
     this.#running = undefined;
     const write = result.is === 'aborted' ? {} : planWrite(result, running.owner.options, this.#tower);
     const answer = answerOf(result, running.owner, write);
-    if (answer && write.entry && !running.leaseEnded) this.#tower.keep(this.key, answer, write.entry);
+    if (answer && write.entry && !running.leaseEnded && !isOnlySlow) this.#tower.keep(this.key, answer, write.entry);
     reportLoad(this.#tower.events, this.key, result, write, UNANSWERED);
-    this.#conclude(this.#callers.count, settleWith(this.#tower.events, this.key, result, answer));
+    const settle = settleWith(this.#tower.events, this.key, result, answer);
+    this.#conclude(isOnlySlow ? joined : this.#callers.count, settle);
   }
 
   #failWithout(caller: Caller, cause: unknown): void {

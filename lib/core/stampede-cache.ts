@@ -179,13 +179,14 @@ export class StampedeCache {
   async #set(key: string, entry: StoredEntry): Promise<void> {
     const token = this.#tower.newToken();
     const { store } = this.#tower;
+    const replaced = this.#flights.get(key)?.replacing();
     try {
       await store.claim(key, token, this.#policy.lease);
-      this.#flights.get(key)?.leaseEnded();
+      replaced?.(true);
       const end = await store.end({ kind: 'cache', key, token, entry });
       if (end.is === 'held' && !end.stored) throw new Error(end.error);
     } catch (cause) {
-      this.#flights.get(key)?.leaseMayHaveEnded();
+      replaced?.(false);
       throw new CacheUnavailableError('set', { cause });
     }
   }
@@ -412,13 +413,14 @@ export class StampedeCache {
 
   async #evict(key: string, by: Eviction): Promise<void> {
     const { store, events } = this.#tower;
+    const replaced = this.#flights.get(key)?.replacing();
     try {
       await this.#write(key, store.evict(key, by));
     } catch (error) {
-      this.#flights.get(key)?.leaseMayHaveEnded();
+      replaced?.(false);
       throw error;
     }
-    this.#flights.get(key)?.leaseEnded();
+    replaced?.(true);
     if (events.observed) events.emit({ type: by, key });
   }
 }

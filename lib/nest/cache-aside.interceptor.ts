@@ -48,7 +48,11 @@ export class CacheAsideInterceptor implements NestInterceptor {
   #canBeShared(context: ExecutionContext, { property }: CachedRoute): boolean {
     if (sendsEvents(context.getHandler())) return false;
     if (!writesByItself(context.getClass(), property)) return true;
-    this.#warn(context, property, 'writes its responses by itself, through @Res() or @Next()');
+    this.#warn(
+      context,
+      property,
+      'writes its responses by itself. Return the body, and take the response by @Res({ passthrough: true }).',
+    );
     return false;
   }
 
@@ -70,7 +74,14 @@ export class CacheAsideInterceptor implements NestInterceptor {
       const body = await lastValueFrom(next.handle().pipe(defaultIfEmpty(undefined)));
       own = { body };
       if (isAnswered(response)) return { isPrivate: true };
-      return share(body, response, then, (why) => this.#warn(context, property, `answers with ${why}`));
+      return share(body, response, then, (why) =>
+        this.#warn(
+          context,
+          property,
+          `answers with ${why}, and only plain data is stored. Where a serializer makes it plain, put that inside: ` +
+            '@UseInterceptors(ClassSerializerInterceptor) above @CacheResponse().',
+        ),
+      );
     });
     // What this request's own handler made is answered as it is: a serializer outside may want to know its classes.
     if (own) return of(own.body);
@@ -83,10 +94,7 @@ export class CacheAsideInterceptor implements NestInterceptor {
     const name = nameOf(context, property);
     if (this.#warned.has(name)) return;
     this.#warned.add(name);
-    this.#access.logger.warn(
-      `${name} has @CacheResponse(), but ${what}, which is not stored. Only plain data is; where a serializer makes it, ` +
-        'put that inside: @UseInterceptors(ClassSerializerInterceptor) above @CacheResponse().',
-    );
+    this.#access.logger.warn(`${name} has @CacheResponse(), but ${what}`);
   }
 }
 

@@ -22,6 +22,9 @@ export type RouteHandlerDecorator<H extends RouteHandler> = (
  * who ask for the same URL meanwhile, here or in another process, get its answer, status and body, which is stored for
  * `ttl`.
  *
+ * Answers are told apart by host, path and query only: a handler that looks at other headers (a language, a tenant) must not
+ * have it.
+ *
  * Never shared, and answered as if this were not there: requests that say who asks (`Authorization`, a cookie, an API key,
  * a user set by a guard), whatever is not a GET, answers with `Set-Cookie` or `Cache-Control: private`, streams, what is
  * written through `@Res()`, and bodies that aren't plain data (see the log). Errors, and what has another status than 2xx,

@@ -18,7 +18,8 @@ export function requestKey(request: HttpRequest, { name, version, query }: Route
   const { method, hostname, url, originalUrl = url } = request;
   const [path = '', search] = splitOnce(originalUrl, '?');
   const parameters = search === undefined ? '' : normalise(search, query);
-  return composeKey([method, hostname, name, version, path, parameters]);
+  const handler = version === undefined ? name : `${name}@${version}`;
+  return composeKey([method, hostname, handler, path, ...(parameters === '' ? [] : [parameters])]);
 }
 
 /**

@@ -5,7 +5,7 @@ import { cacheProviders } from './cache-providers.js';
 import type { StampedeCacheExtras, StampedeCacheOptions } from './module-options.js';
 import { cacheAccessToken, lockServiceToken, STAMPEDE_CACHE_OPTIONS, stampedeCacheToken } from './tokens.js';
 
-export const { ConfigurableModuleClass, ASYNC_OPTIONS_TYPE } = new ConfigurableModuleBuilder<StampedeCacheOptions>({
+export const { ConfigurableModuleClass } = new ConfigurableModuleBuilder<StampedeCacheOptions>({
   optionsInjectionToken: STAMPEDE_CACHE_OPTIONS,
 })
   .setClassMethodName('forRoot')

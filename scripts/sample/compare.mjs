@@ -6,21 +6,25 @@ const PRODUCT = '/products/1';
 /**
  * The same crowd on the same product, without the cache and with it.
  *
- * @param {{ instances: string[], callers: number, counters: { read(): Promise<{ queries: number, commands?: number }> } }} what
+ * @param {{
+ *   instances: string[],
+ *   callers: number,
+ *   counters: { read(): Promise<{ queries: number, commands?: number }> },
+ *   signal: AbortSignal,
+ * }} crowd
  */
-export async function compare({ instances, callers, counters }) {
-  const crowd = { instances, callers, counters };
+export async function compare(crowd) {
   const without = await measure(`${PRODUCT}/uncached`, crowd);
   const withCache = await measure(PRODUCT, crowd);
   return { without, with: withCache };
 }
 
 /** A stampede on a key that a change of the price has just made cold; an answer is right when it has that price. */
-async function measure(path, { instances, callers, counters }) {
+async function measure(path, { counters, ...crowd }) {
   const priceInCents = randomInt(1_000_000);
-  await changePrice(instances[0] + PRODUCT, priceInCents);
+  await changePrice(crowd.instances[0] + PRODUCT, priceInCents);
   const before = await counters.read();
-  const { answers, ...times } = await stampede({ instances, path, callers });
+  const { answers, ...times } = await stampede({ path, ...crowd });
   const after = await counters.read();
   return {
     ...times,

@@ -1,5 +1,5 @@
 /**
- * What reached the database and Redis, in their own count.
+ * What reached the database and Redis, in their own count. Fails when Redis does not answer.
  *
  * @param {{ databaseUrl: string, redisUrl?: string }} connections
  */
@@ -8,8 +8,7 @@ export async function openCounters({ databaseUrl, redisUrl }) {
   const { Redis } = await import('ioredis');
   const pool = new pg.Pool({ connectionString: databaseUrl, max: 1 });
   pool.on('error', () => {});
-  const redis = redisUrl ? new Redis(redisUrl) : undefined;
-  redis?.on('error', () => {});
+  const redis = redisUrl && (await connect(new Redis(redisUrl, { lazyConnect: true, retryStrategy: null })));
   return {
     async read() {
       return { queries: await countQueries(pool), commands: await countCommands(redis) };
@@ -19,6 +18,19 @@ export async function openCounters({ databaseUrl, redisUrl }) {
       await pool.end();
     },
   };
+}
+
+async function connect(redis) {
+  let reason;
+  redis.on('error', (error) => {
+    reason = error.message;
+  });
+  try {
+    await redis.connect();
+    return redis;
+  } catch (error) {
+    throw new Error(`Redis does not answer: ${reason ?? error.message}`);
+  }
 }
 
 /** The slow query itself draws from a sequence of the database, each time it runs. */

@@ -3,12 +3,13 @@ import { Agent, request } from 'node:http';
 /**
  * So many callers at once, spread over the instances, each on a connection that was opened before.
  *
- * @param {{ instances: string[], path: string, callers: number }} what
+ * @param {{ instances: string[], path: string, callers: number, signal: AbortSignal }} what  `signal` ends the requests
  * @returns {Promise<{ answers: { status: number, body: unknown }[], total: number, p50: number, p99: number }>}
  *   times in milliseconds, each caller's from the start of the crowd
  */
-export async function stampede({ instances, path, callers }) {
+export async function stampede({ instances, path, callers, signal }) {
   const agent = new Agent({ keepAlive: true, maxFreeSockets: callers });
+  signal.addEventListener('abort', () => agent.destroy(), { once: true });
   const crowd = (path) =>
     Promise.all(Array.from({ length: callers }, (_, i) => call(agent, instances[i % instances.length] + path)));
   try {

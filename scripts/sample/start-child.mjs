@@ -9,8 +9,8 @@ const PATIENCE = 10_000;
 /**
  * Starts a Node script as a process that ends with this one, in whatever way this one ends.
  *
- * `crashed` rejects when it ends without having been told to, with the errors it printed unless those were shown. `stop()` asks it to end
- * (SIGTERM), waits until it has, and after ten seconds kills it.
+ * `crashed` rejects when it ends without having been told to, with the errors it printed unless those were shown.
+ * `stop()` asks it to end (SIGTERM), waits until it has, and after ten seconds kills it.
  *
  * @param {{ name: string, script: string, args?: string[], env?: Record<string, string>, show?: boolean }} what
  *   `show`: passes on what it prints, each line with its name before it

@@ -89,6 +89,27 @@ describe('evict', () => {
     expect([early.value, late.value]).toEqual([1, 2]);
   });
 
+  test.each(['evict', 'expire', 'set'] as const)(
+    'the late reply of %s does not end what was led since it ran',
+    async (write) => {
+      const setting = setUp();
+      const { clock, cache, store } = setting;
+      store.fails('replace', { repliesAfter: 100 });
+      const writing = follow(write === 'set' ? cache.set('key', 'set', 5) : cache[write]('key'));
+      await clock.advance(10);
+      if (write === 'set') setting.loseLock('key');
+      const loader = slowLoader(clock, 200, (run) => run);
+      const early = follow(cache.getOrLoad('key', loader, '60s'));
+      await clock.advance(100);
+      expect(writing.settled).toBe(true);
+      const late = follow(cache.getOrLoad('key', loader, '60s'));
+      await clock.advance(100);
+      expectAll([early, late], 1);
+      expect(await cache.get('key')).toBe(1);
+      expect(setting.lockOf('key')).toBe(undefined);
+    },
+  );
+
   test('an eviction whose reply was lost ends the lease of the load here all the same', async () => {
     const { clock, cache, store } = setUp();
     store.losesWakeUps = true;

@@ -11,6 +11,8 @@ export interface LockRecord {
   readonly token: string;
   /** The step in which it was taken. */
   readonly takenAt: number;
+  /** When it was taken, on the store's clock. */
+  readonly takenTime: number;
   /** When its lease ends, on the store's clock. */
   until: number;
 }
@@ -32,9 +34,11 @@ export interface LoadRecord {
 export interface WriteRecord {
   readonly type: 'evict' | 'expire' | 'set';
   readonly id: number;
+  readonly process: number;
   readonly key: string;
   readonly calledAt: number;
   resolvedAt: number | undefined;
+  rejected: boolean;
 }
 
 /** A `getOrLoad` or `get`. */
@@ -42,6 +46,8 @@ export interface CallRecord {
   readonly process: number;
   readonly key: string;
   readonly startedAt: number;
+  /** It waits longer than a run takes, unless something goes wrong. */
+  readonly patient: boolean;
   settledAt: number | undefined;
 }
 
@@ -61,6 +67,8 @@ export class History {
   readonly #replaced: { readonly key: string; readonly at: number; readonly token: string | undefined }[] = [];
   /** The last step in which a command of this kind had failed a process. */
   readonly #troubles = new Map<string, number>();
+  /** What is stored, as far as nothing has replaced it. */
+  readonly #entries = new Map<string, { readonly at: number; readonly until: number }>();
   #step = 0;
 
   /** A new step. */
@@ -79,18 +87,19 @@ export class History {
     return (this.#troubles.get(command ? `${process} ${command}` : `${process}`) ?? -1) >= since;
   }
 
-  took(token: string, until: number): void {
+  took(token: string, now: number, lease: number): void {
     const lock = this.locks.get(token);
-    if (lock) lock.until = until;
-    else this.locks.set(token, { token, takenAt: this.#step, until });
+    if (lock) lock.until = now + lease;
+    else this.locks.set(token, { token, takenAt: this.#step, takenTime: now, until: now + lease });
   }
 
   replaced(key: string, token: string | undefined): void {
+    this.#entries.delete(key);
     this.#replaced.push({ key, at: this.#step, token });
   }
 
   /** Invariant 1: two loads under a lock overlap only if the first one's lease had ended when the second took the lock. */
-  begin(load: Omit<LoadRecord, 'id' | 'beganAt' | 'endedAt'>, now: number): LoadRecord {
+  begin(load: Omit<LoadRecord, 'id' | 'beganAt' | 'endedAt'>): LoadRecord {
     const id = this.loads.length + 1;
     const beganAt = this.step(`${load.process}: load ${id} of ${load.key} begins${load.alone ? ' alone' : ''}`);
     const begun: LoadRecord = { ...load, id, beganAt, endedAt: undefined };
@@ -100,23 +109,31 @@ export class History {
       if (load.alone) {
         if (other.process === load.process && !load.storeWasAway)
           this.#violated(1, `loads ${other.id} and ${id} ran alone`);
-      } else if (!this.#leaseEnded(other, load.lock, now)) {
-        this.#violated(1, `loads ${other.id} and ${id} overlap, and nothing had ended the first one's lease`);
+      } else if (!this.#leaseEnded(load.key, other.lock, load.lock)) {
+        this.#violated(1, `loads ${other.id} and ${id} overlap, and no lease had ended`);
       }
+    }
+    const entry = this.#entries.get(load.key);
+    if (load.lock && entry && entry.at < load.lock.takenAt && entry.until > load.lock.takenTime) {
+      this.#violated(1, `load ${id} begins, though a value is stored since ${entry.at}`);
     }
     this.loads.push(begun);
     return begun;
   }
 
-  #leaseEnded({ key, lock }: LoadRecord, next: LockRecord | undefined, now: number): boolean {
-    if (!lock || !next) return false;
+  /** Whether the lease of the one that had the lock before had ended when the other took it. */
+  #leaseEnded(key: string, one: LockRecord | undefined, other: LockRecord | undefined): boolean {
+    if (!one || !other) return false;
+    const [first, second] = one.takenAt < other.takenAt ? [one, other] : [other, one];
     return (
-      lock.until <= now || this.#replaced.some((by) => by.key === key && by.at > lock.takenAt && by.at <= next.takenAt)
+      first.until <= second.takenTime ||
+      this.#replaced.some((by) => by.key === key && by.at > first.takenAt && by.at <= second.takenAt)
     );
   }
 
   /** Invariant 2: what is stored was not loaded, or claimed, before something that came after it. */
-  stored(key: string, token: string, origin: Origin): void {
+  stored(key: string, token: string, origin: Origin, until: number): void {
+    this.#entries.set(key, { at: this.#step, until });
     const load = 'load' in origin ? this.loads[origin.load - 1] : undefined;
     const since = load ? load.beganAt : (this.locks.get(token)?.takenAt ?? this.#step);
     const later = this.#replaced.find((by) => by.key === key && by.at > since && by.token !== token);
@@ -128,32 +145,39 @@ export class History {
     const load = 'load' in origin ? this.loads[origin.load - 1] : undefined;
     const set = 'set' in origin ? this.writes.find(({ id }) => id === origin.set) : undefined;
     if ((load ?? set)?.key !== call.key) this.#violated(0, `the call at ${call.startedAt} got another key's value`);
-    if (load && this.#wasCutOff(load, call)) return;
     // A set that races an eviction may come after it.
     const madeAt = load ? load.beganAt : (set?.resolvedAt ?? Infinity);
-    for (const { type, key, calledAt, resolvedAt } of this.writes) {
+    for (const { type, key, process, calledAt, resolvedAt } of this.writes) {
       if (type === 'set' || key !== call.key || resolvedAt === undefined || resolvedAt > call.startedAt) continue;
-      if (madeAt < calledAt) {
+      const excused = load && process !== load.process && this.#wasCutOff(load, call);
+      if (madeAt < calledAt && !excused) {
         const what = `${JSON.stringify(origin)}, made at ${madeAt}`;
         this.#violated(3, `the call at ${call.startedAt} got ${what}, in spite of the ${type} at ${calledAt}`);
       }
     }
   }
 
-  /** The documented exception: a process that is cut off from the store answers with the load that it runs. */
+  /** The documented exception: a process that is cut off answers with the load that it runs, if the eviction was another's. */
   #wasCutOff(load: LoadRecord, call: CallRecord): boolean {
     if (load.process !== call.process) return false;
     return (load.alone && load.storeWasAway) || this.wasTroubled(load.process, 'end', load.beganAt);
   }
 
+  /** A wait is over: for who is patient only when something went wrong. */
+  gaveUp(call: CallRecord): void {
+    if (call.patient && this.#troubles.size === 0 && this.crashed.size === 0) {
+      this.#violated(5, `the call at ${call.startedAt} waited for nothing`);
+    }
+  }
+
   /** No call hangs, and (invariant 4) no lock outlives its attempt. */
-  finish(locksLeft: readonly string[]): void {
+  finish(tokensLeft: readonly string[]): void {
     for (const call of this.calls) {
       if (call.settledAt === undefined && !this.crashed.has(call.process)) {
         this.#violated(5, `the call at ${call.startedAt} never settled`);
       }
     }
-    for (const key of locksLeft) this.#violated(4, `${key} is still locked`);
+    for (const token of tokensLeft) this.#violated(4, `the lock of ${token} is left`);
   }
 
   #violated(invariant: number, what: string): void {

@@ -20,12 +20,29 @@ import type {
 import type { TestClock } from '../support/clock.js';
 import type { History, Origin } from './history.js';
 
-/** `late`: it runs, and is answered, at any time, whatever was sent after it. */
-export type Fault = 'request lost' | 'reply lost' | 'late';
+/** What goes wrong with the next command of this kind. `late`: it runs long after, whatever was sent after it. */
+export interface Fault {
+  readonly command: StoreCommand;
+  readonly is: 'request lost' | 'reply lost' | 'late';
+}
+
+/** How often the scheduler has to pick what is late. */
+const LATE = 12;
+
+/** The next of this kind takes its time: the scheduler has to pick it so many times more until it runs, and is answered. */
+export interface Slowness {
+  readonly what: StoreCommand | 'wake-up';
+  readonly run: number;
+  readonly answer: number;
+}
 
 export class ScheduledStore implements Store {
-  /** What goes wrong with the next commands, one after the other. */
+  /** What goes wrong of what comes next. */
   readonly faults: Fault[] = [];
+  /** What is slow of what comes next. */
+  readonly slow: Slowness[] = [];
+  /** Tokens whose end got lost, or was overtaken by what it should end. */
+  readonly #astrayEnds = new Set<string>();
   /** How many of the next wake-ups are lost. */
   wakeUpsToLose = 0;
   crashed = false;
@@ -52,6 +69,11 @@ export class ScheduledStore implements Store {
     return this.#store.process;
   }
 
+  /** Whether only the lease can end this lock: its process died, or its release went astray. */
+  leavesLocked(token: string): boolean {
+    return this.#astrayEnds.has(token) || (this.crashed && token.startsWith(`${this.process}#`));
+  }
+
   async start(): Promise<void> {}
 
   async close(): Promise<void> {}
@@ -64,7 +86,7 @@ export class ScheduledStore implements Store {
     const { key, token, lease } = request;
     const reply = await this.#send('lead', `${key} ${token}`, async () => {
       const ran = await this.#store.lead(request);
-      if (ran.is === 'leading') this.#history.took(token, this.#clock.now() + lease);
+      if (ran.is === 'leading') this.#history.took(token, this.#clock.now(), lease);
       return ran;
     });
     if (reply.is === 'leading') this.led.set(key, token);
@@ -73,18 +95,20 @@ export class ScheduledStore implements Store {
 
   end(request: EndRequest): Promise<EndReply> {
     const { key, token, entry } = request;
-    return this.#send('end', `${key} ${token}${entry ? ' with entry' : ''}`, async () => {
+    const run = async () => {
       const ran = await this.#store.end(request);
-      if (ran.is === 'held' && entry) this.#history.stored(key, token, originOf(entry.text));
+      if (ran.is === 'held' && entry)
+        this.#history.stored(key, token, originOf(entry.text), this.#clock.now() + entry.px);
       return ran;
-    });
+    };
+    return this.#send('end', `${key} ${token}${entry ? ' with entry' : ''}`, run, () => this.#astrayEnds.add(token));
   }
 
   renew(request: RenewRequest): Promise<RenewReply> {
     const { key, token, lease } = request;
     return this.#send('renew', `${key} ${token}`, async () => {
       const ran = await this.#store.renew(request);
-      if (ran === 'held') this.#history.took(token, this.#clock.now() + lease);
+      if (ran === 'held') this.#history.took(token, this.#clock.now(), lease);
       return ran;
     });
   }
@@ -95,7 +119,7 @@ export class ScheduledStore implements Store {
     return this.#send('replace', `${key} by ${claim ? `claim ${claim.claim}` : by}`, async () => {
       await this.#store.replace(request);
       this.#history.replaced(key, claim?.claim);
-      if (claim) this.#history.took(claim.claim, this.#clock.now() + claim.lease);
+      if (claim) this.#history.took(claim.claim, this.#clock.now(), claim.lease);
     });
   }
 
@@ -104,9 +128,9 @@ export class ScheduledStore implements Store {
     this.#store.onWake((token) => {
       if (this.wakeUpsToLose > 0) this.wakeUpsToLose -= 1;
       else
-        void this.#scheduler
-          .schedule(Promise.resolve(), `${this.#index}: woken by ${token}`)
-          .then(() => this.wake(token));
+        void this.#pick(`${this.#index}: woken by ${token}`, this.#slowness('wake-up').answer).then(() =>
+          this.wake(token),
+        );
     });
   }
 
@@ -116,14 +140,21 @@ export class ScheduledStore implements Store {
     this.#wake(token);
   }
 
-  async #send<T>(command: StoreCommand, what: string, run: () => Promise<T>): Promise<T> {
+  async #send<T>(
+    command: StoreCommand,
+    what: string,
+    run: () => Promise<T>,
+    astray: () => void = () => {},
+  ): Promise<T> {
     if (this.crashed) return never();
     const label = `${this.#index}: ${command} ${what}`;
-    const fault = this.faults.shift();
+    const fault = takeFirst(this.faults, (next) => next.command === command)?.is;
     this.#history.step(`${label} is sent${fault ? ` (${fault})` : ''}`);
+    if (fault === 'request lost' || fault === 'late') astray();
     const inOrder = fault !== 'late';
+    const slow = this.#slowness(command);
     const running = (inOrder ? this.#lastRun : Promise.resolve()).then(async () => {
-      await this.#scheduler.schedule(Promise.resolve(), `${label} runs`);
+      await this.#pick(`${label} runs`, inOrder ? slow.run : LATE);
       if (fault === 'request lost') return undefined;
       const at = this.#history.step(`${label} runs`);
       const reply = await run();
@@ -134,13 +165,21 @@ export class ScheduledStore implements Store {
     const ran = await running;
     if (!ran || fault === 'reply lost') return never();
     const replying = (inOrder ? this.#lastReply : Promise.resolve()).then(() =>
-      this.#scheduler.schedule(Promise.resolve(), `${label} is answered`),
+      this.#pick(`${label} is answered`, slow.answer),
     );
     if (inOrder) this.#lastReply = replying;
     await replying;
     if (this.crashed) return never();
     this.#history.step(`${label} is answered`);
     return ran.reply;
+  }
+
+  #slowness(what: Slowness['what']): Slowness {
+    return takeFirst(this.slow, (next) => next.what === what) ?? { what, run: 0, answer: 0 };
+  }
+
+  async #pick(label: string, more: number): Promise<void> {
+    for (let picked = 0; picked <= more; picked++) await this.#scheduler.schedule(Promise.resolve(), label);
   }
 }
 
@@ -150,4 +189,9 @@ function originOf(text: string): Origin {
 
 function never(): Promise<never> {
   return new Promise(() => {});
+}
+
+function takeFirst<T>(list: T[], is: (item: T) => boolean): T | undefined {
+  const found = list.findIndex(is);
+  return found < 0 ? undefined : list.splice(found, 1)[0];
 }

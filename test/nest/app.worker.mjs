@@ -75,7 +75,10 @@ serve({
   async url() {
     return app.getUrl();
   },
-  async close() {
+  /** What ends it then is that nothing is left to do. */
+  async closeAndEnd() {
     await app.close();
+    process.removeAllListeners('disconnect');
+    setTimeout(() => process.disconnect(), 50);
   },
 });

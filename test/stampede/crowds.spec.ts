@@ -112,6 +112,31 @@ describe.each([
   });
 });
 
+test('R8: only the leader may not publish: its followers, who listen, find the end of its load by polling', async () => {
+  await redis.client().flushall();
+  await redis.resetStats();
+  crowd = await startCrowd({ connection: redis.url }, 2);
+  try {
+    await crowd.untilListening(redis);
+    const followers = [...crowd.processes];
+    const [leader] = await crowd.grow(1, {
+      connection: { port: redis.port, username: 'nopublish', password: 'secret' },
+    });
+    const question = { callers: CALLERS, load: { takes: SHORT_LOAD_TIME, gives: 'x' } };
+    const led = leader!.call('ask', 'silent', question);
+    await eventually(() => crowd.loads('silent')[0], { every: 5 });
+    const followed = followers.map((each) => each.call('ask', 'silent', question));
+    const answers = (await Promise.all([led, ...followed])).flat();
+    const loads = crowd.loads('silent');
+    expect(loads).toHaveLength(1);
+    for (const { value } of answers) expect(value).toBe('x');
+    expect(tail(loads, answers)).toBeLessThan(SLOWEST_POLL + SLACK);
+    expect(await redis.client().exists(crowd.lockName('silent'))).toBe(0);
+  } finally {
+    await crowd.stop();
+  }
+});
+
 describe('default options', () => {
   beforeAll(async () => {
     await redis.client().flushall();

@@ -1,0 +1,227 @@
+/** Several processes on one server, with everything that can happen to them as actions. */
+import type { Scheduler } from 'fast-check';
+import type { Clock } from '../../lib/core/clock.js';
+import { createStampede, type Stampede } from '../../lib/core/create.js';
+import { CacheWaitTimeoutError } from '../../lib/core/errors.js';
+import type { CacheOptions, LoadOptions } from '../../lib/core/options.js';
+import { MemoryServer } from '../../lib/memory/memory-server.js';
+import { MemoryStore } from '../../lib/memory/memory-store.js';
+import { settle, TestClock } from '../support/clock.js';
+import type { Action, CallAction } from './actions.js';
+import { type CallRecord, History, type LoadRecord, type Origin, type WriteRecord } from './history.js';
+import { ScheduledStore } from './scheduled-store.js';
+
+interface Process extends Stampede {
+  readonly index: number;
+  readonly store: ScheduledStore;
+  /** The loader that starts next runs without a lock: the event before it said so. */
+  startsAlone: boolean;
+}
+
+export class World {
+  readonly history = new History();
+  readonly #clock = new TestClock();
+  readonly #server = new MemoryServer({ clock: this.#clock, now: () => this.#clock.now() });
+  readonly #processes: readonly Process[];
+  readonly #scheduler: Scheduler;
+  readonly #keys = new Set<string>();
+
+  constructor(scheduler: Scheduler, processes: number, options: CacheOptions) {
+    this.#scheduler = scheduler;
+    this.#processes = Array.from({ length: processes }, (_, index) => this.#start(index, options));
+  }
+
+  #start(index: number, options: CacheOptions): Process {
+    const memory = new MemoryStore({ server: this.#server });
+    const store = new ScheduledStore(memory, index, this.#scheduler, this.history, this.#clock);
+    const parts = { store, clock: ticking(this.#clock), random: () => 0.5 };
+    const process: Process = { ...createStampede(parts, options), index, store, startsAlone: false };
+    process.cache.events.subscribe((event) => {
+      if (event.type === 'load') process.startsAlone = event.alone;
+      if (event.type === 'store-error') this.history.troubled(index, event.command);
+    });
+    return process;
+  }
+
+  /** Plays the actions in their order, and in between whatever the scheduler picks; then waits until all is over. */
+  async play(actions: readonly Action[]): Promise<void> {
+    this.#scheduler.scheduleSequence(
+      actions.map((action) => ({ label: JSON.stringify(action), builder: () => this.#act(action) })),
+    );
+    await this.#scheduler.waitIdle();
+    await this.#land();
+  }
+
+  /** Lets time pass until every call has settled. What a dead process or a lost release leaves locked, the lease ends. */
+  async #land(): Promise<void> {
+    for (let waited = 0; waited < 60_000 && this.#isUnderWay; waited += 250) await this.#pass(250);
+    // What has no reply yet gets none within its deadline, and is released.
+    await this.#pass(600);
+    this.history.finish(
+      this.#locksLeft.filter((token) => !this.#processes.some(({ store }) => store.leavesLocked(token))),
+    );
+    if (this.#locksLeft.length === 0) return;
+    await this.#pass(6_000);
+    this.history.finish(this.#locksLeft);
+  }
+
+  get #locksLeft(): string[] {
+    return [...this.#keys].flatMap((key) => this.#server.locks.get(`cache ${key}`)?.token ?? []);
+  }
+
+  get #isUnderWay(): boolean {
+    const { calls, loads, writes, crashed } = this.history;
+    return (
+      writes.some((write) => write.resolvedAt === undefined && !write.rejected && !crashed.has(write.process)) ||
+      calls.some((call) => call.settledAt === undefined && !crashed.has(call.process)) ||
+      loads.some((load) => load.endedAt === undefined && !crashed.has(load.process))
+    );
+  }
+
+  async #pass(milliseconds: number): Promise<void> {
+    this.history.step(`${milliseconds} ms pass`);
+    await this.#clock.advance(milliseconds);
+    await this.#scheduler.waitIdle();
+  }
+
+  async #act(action: Action): Promise<void> {
+    const process = this.#processes[action.process % this.#processes.length]!;
+    if (process.store.crashed) return;
+    switch (action.type) {
+      case 'call':
+        this.#call(process, action);
+        break;
+      case 'crowd':
+        for (const each of this.#processes) if (!each.store.crashed) this.#call(each, action);
+        break;
+      case 'get':
+        this.#get(process, action.key);
+        break;
+      case 'evict':
+      case 'expire':
+      case 'set':
+        this.#write(process, action.type, action.key);
+        break;
+      case 'slow':
+        process.store.slow.push(action.slow);
+        break;
+      case 'fault':
+        process.store.faults.push(action.fault);
+        break;
+      case 'lose wake-ups':
+        process.store.wakeUpsToLose += 1;
+        break;
+      case 'resubscribe':
+        process.store.wake(undefined);
+        break;
+      case 'crash':
+        this.history.step(`${process.index}: crashes`);
+        this.history.crashed.add(process.index);
+        process.store.crashed = true;
+        break;
+      case 'pass':
+        this.history.step(`${action.milliseconds} ms pass`);
+        await this.#clock.advance(action.milliseconds);
+    }
+    await settle();
+  }
+
+  #call(process: Process, action: Omit<CallAction, 'type'>): void {
+    const { key, is, wait } = action;
+    const leaving = new AbortController();
+    const options: LoadOptions<Origin> = {
+      ttl: is === 'ttl 0' ? 0 : is === 'short' ? 500 : '1h',
+      signal: leaving.signal,
+      abortWhenUnused: action.abortWhenUnused,
+      ...(is === 'refused' && { cacheIf: () => false }),
+      ...(wait !== 'long' && { wait: 300, onWaitTimeout: wait }),
+    };
+    const call = this.#begin(process, `calls ${key}`, key, wait === 'long');
+    this.#settle(call, process.cache.getOrLoad(key, this.#loader(process, action), options));
+    if (action.leaves)
+      void this.#soon(`the caller of ${call.startedAt} leaves`).then(() => leaving.abort(new Error('left')));
+  }
+
+  #get(process: Process, key: string): void {
+    const call = this.#begin(process, `gets ${key}`, key, true);
+    this.#settle(call, process.cache.get<Origin>(key));
+  }
+
+  #begin({ index }: Process, what: string, key: string, patient: boolean): CallRecord {
+    this.#keys.add(key);
+    const startedAt = this.history.step(`${index}: ${what}`);
+    const call: CallRecord = { process: index, key, startedAt, patient, settledAt: undefined };
+    this.history.calls.push(call);
+    return call;
+  }
+
+  #settle(call: CallRecord, answer: Promise<Origin | undefined>): void {
+    const settled = (what: string, origin: Origin | undefined) => {
+      call.settledAt = this.history.step(`${call.process}: the call of ${call.startedAt} gets ${what}`);
+      if (origin) this.history.answered(call, origin);
+    };
+    answer.then(
+      (origin) => settled(`${JSON.stringify(origin)}`, origin),
+      (error: Error) => {
+        // A loader's error tells whose it is, also when it comes from another process.
+        settled(error.message, /^{"load":\d+}$/.test(error.message) ? JSON.parse(error.message) : undefined);
+        if (error instanceof CacheWaitTimeoutError) this.history.gaveUp(call);
+      },
+    );
+  }
+
+  #loader(
+    process: Process,
+    { key, is, ticks }: Omit<CallAction, 'type'>,
+  ): (context: { signal: AbortSignal }) => Promise<Origin> {
+    return async ({ signal }) => {
+      const load = this.#beginLoad(process, key);
+      const end = (how: string) => {
+        load.endedAt ??= this.history.step(`${process.index}: load ${load.id} ${how}`);
+      };
+      signal.addEventListener('abort', () => end('is aborted'));
+      for (let tick = 0; tick < ticks; tick++) await this.#soon(`load ${load.id} goes on`);
+      end('ends');
+      if (is === 'throws') throw new Error(JSON.stringify({ load: load.id }));
+      return { load: load.id };
+    };
+  }
+
+  #beginLoad({ index, store, startsAlone }: Process, key: string): LoadRecord {
+    const lock = startsAlone ? undefined : this.history.locks.get(store.led.get(key) ?? '');
+    const storeWasAway = this.history.wasTroubled(index);
+    return this.history.begin({ key, process: index, alone: startsAlone, storeWasAway, lock });
+  }
+
+  #write({ cache, index }: Process, type: WriteRecord['type'], key: string): void {
+    this.#keys.add(key);
+    const id = this.history.writes.length + 1;
+    const calledAt = this.history.step(`${index}: ${type} ${id} of ${key}`);
+    const write: WriteRecord = { type, id, process: index, key, calledAt, resolvedAt: undefined, rejected: false };
+    this.history.writes.push(write);
+    const done = type === 'set' ? cache.set(key, { set: id }, '1h') : cache[type](key);
+    done.then(
+      () => {
+        write.resolvedAt = this.history.step(`${index}: ${type} ${id} resolves`);
+      },
+      () => {
+        write.rejected = true;
+        this.history.step(`${index}: ${type} ${id} rejects`);
+      },
+    );
+  }
+
+  #soon(label: string): Promise<void> {
+    return this.#scheduler.schedule(Promise.resolve(), label);
+  }
+}
+
+/** Two moments are never the same, as on a real clock. */
+function ticking(clock: TestClock): Clock {
+  let ticks = 0;
+  const now = () => {
+    ticks += 1e-6;
+    return clock.now() + ticks;
+  };
+  return { now, after: (delay, run) => clock.after(delay, run) };
+}

@@ -1,0 +1,52 @@
+import { type BodyOf, CacheResponse } from 'nestjs-stampede-cache';
+import type { Observable } from 'rxjs';
+import { describe, expect, test } from 'tstyche';
+
+interface Page {
+  readonly title: string;
+}
+
+describe('@CacheResponse', () => {
+  test('decorates handlers of every kind', () => {
+    class Pages {
+      @CacheResponse('60s')
+      value(): Page {
+        return { title: '' };
+      }
+      @CacheResponse({ ttl: ({ title }) => (title === '' ? 0 : '60s'), query: ['page'], cache: 'pages' })
+      async promise(_page: string): Promise<Page> {
+        return { title: '' };
+      }
+      @CacheResponse(({ title }) => (title === '' ? 0 : '60s'))
+      observable(): Observable<Page> {
+        throw new Error();
+      }
+      @CacheResponse({ ttl: 5, cacheIf: (page) => page.title !== '' })
+      async promiseOfObservable(): Promise<Observable<Page>> {
+        throw new Error();
+      }
+    }
+    expect<BodyOf<Pages['value']>>().type.toBe<Page>();
+    expect<BodyOf<Pages['promise']>>().type.toBe<Page>();
+    expect<BodyOf<Pages['observable']>>().type.toBe<Page>();
+    expect<BodyOf<Pages['promiseOfObservable']>>().type.toBe<Page>();
+  });
+
+  test('refuses options that can not be', () => {
+    expect(CacheResponse).type.not.toBeCallableWith('60 secons');
+    expect(CacheResponse).type.not.toBeCallableWith({ ttl: '60s' as const, query: 'page' });
+    class Pages {
+      // @ts-expect-error 'vari' does not exist
+      @CacheResponse({ ttl: '60s', vari: [] })
+      first(): Page {
+        return { title: '' };
+      }
+      // @ts-expect-error Property 'name' does not exist on type 'Page'
+      @CacheResponse((page) => (page.name === '' ? 0 : 1))
+      second(): Page {
+        return { title: '' };
+      }
+    }
+    expect<typeof Pages>().type.toBeConstructableWith();
+  });
+});
