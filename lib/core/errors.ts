@@ -91,7 +91,11 @@ export class CacheEvictionError extends StampedeCacheError {
     readonly keys: readonly string[],
     options: ErrorOptions,
   ) {
-    super(`Evicting was not acknowledged for: ${keys.join(', ')}. Evict again once Redis answers.`, options);
+    super(
+      `The eviction was not acknowledged for: ${keys.join(', ')}. It is made up for as soon as the store answers, unless ` +
+        'retryEvictions is off; then evict again.',
+      options,
+    );
   }
 }
 
