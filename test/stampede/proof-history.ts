@@ -78,7 +78,10 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
   const history: History = { seed, calls: 0, evictions: 0, loads: 0, stale: 0, faults: [] };
   const caches = stampedes.map(({ cache }) => cache);
   for (const { events } of caches) events.subscribe(({ type }) => type === 'stale' && history.stale++);
-  await Promise.all(Array.from({ length: KEYS }, (_, index) => runKey(`counter-${index}`, caches, random, history)));
+  // In some histories values are soon stale, and who may have that depends on the call. Those have one key, asked for often.
+  const isStale = random() < 0.5;
+  const keys = Array.from({ length: isStale ? 1 : KEYS }, (_, index) => `counter-${index}`);
+  await Promise.all(keys.map((key) => runKey(key, caches, random, history, isStale)));
   await Promise.all(stampedes.map(({ close }) => close()));
   await Promise.all(proxies.map((proxy) => proxy.stop()));
   return history;
@@ -89,6 +92,7 @@ async function runKey(
   caches: readonly StampedeCache[],
   random: () => number,
   history: History,
+  isStale: boolean,
 ): Promise<void> {
   const between = (least: number, most: number) => least + random() * (most - least);
   // With a short lease and loads of its length, renewals are part of the history.
@@ -97,8 +101,6 @@ async function runKey(
   const options: LoadOptions<Loaded> = { ttl: '60s', lease, cacheIf: ({ store }) => store };
   // Where the first process, which may be the slow one, asks much more often than the others, it leads more often too.
   const longestPause = [15, random() < 0.5 ? 30 : 250];
-  // On some keys values are soon stale, and who may have that depends on the call.
-  const isStale = random() < 0.6;
   const ttl = between(1, 30);
   const windows: Partial<LoadOptions>[] = [
     {},
@@ -158,8 +160,8 @@ async function runKey(
 
   try {
     await Promise.all([
-      repeat(5, isStale ? 400 : isShort ? 350 : 200, evict),
-      ...caches.map((cache, index) => repeat(1, longestPause[Math.min(index, 1)]!, () => call(cache))),
+      repeat(5, isStale ? 600 : isShort ? 350 : 200, evict),
+      ...caches.map((cache, index) => repeat(1, isStale ? 15 : longestPause[Math.min(index, 1)]!, () => call(cache))),
     ]);
     await Promise.all(also);
   } catch (error) {
