@@ -60,6 +60,8 @@ export class StampedeCache {
   readonly #airborne = new Map<Flight, Promise<void>>();
   /** Each `set`, `evict` and `expire` that isn't over: between its two steps a `set` has the lock. */
   readonly #writes = new Set<Promise<void>>();
+  /** Some calls have windows and others none: those, too, need the store's time for what the former have stored. */
+  #needsTime = false;
   /** What was loaded while the store is away. */
   readonly #kept: LRUCache<string, Answer>;
   /** The AsyncLocalStorage context of background loads: that of whoever makes the cache, which is no request. */
@@ -83,11 +85,7 @@ export class StampedeCache {
       keep: (key, answer, { px, freshFor = px }) => this.#kept.set(key, answer, { ttl: Math.min(freshFor, MOST_KEPT) }),
       depart: (flight) => this.#depart(flight),
       read: (key, callers) =>
-        this.#reads.add(
-          key,
-          callers,
-          callers.some(({ options }) => looksAtAge(options)),
-        ),
+        this.#reads.add(key, callers, this.#needsTime || callers.some(({ options }) => looksAtAge(options))),
       lead: (key, callers) => this.#board(key, callers, { is: 'miss' }),
     };
   }
@@ -133,7 +131,7 @@ export class StampedeCache {
     const readsAnyway = looksAtAge(options);
     // Who may get an old value looks for it first, even while others load.
     if (flight && !readsAnyway && !flight.isBackground) flight.join([caller]);
-    else this.#reads.add(key, [caller], readsAnyway);
+    else this.#reads.add(key, [caller], readsAnyway || this.#needsTime);
     return caller.promise as Promise<T>;
   }
 
@@ -294,6 +292,11 @@ export class StampedeCache {
     if (this.#kept.size > 0) this.#kept.clear();
     const aged = typeof text === 'string' ? this.#readEntry(key, text, callers[0]?.options ?? this.#policy) : undefined;
     const staleness = aged && stalenessOf(aged, now);
+    if (staleness === 'unknown') {
+      this.#needsTime = true;
+      this.#reads.add(key, readers, true);
+      return;
+    }
     for (const peek of peeks) peek.look(staleness === 'fresh' ? aged?.answer : undefined);
     if (callers.length === 0) return;
     if (aged && staleness === 'fresh') this.#hit(key, callers, aged, now);
@@ -356,7 +359,7 @@ export class StampedeCache {
    * @param refreshing the moment until which the entry is fresh, if it is to be replaced before that
    */
   #refresh(key: string, caller: Caller, refreshing?: number): void {
-    if (this.#closed || this.#flights.has(key)) return;
+    if (this.#flights.has(key)) return;
     this.#takeOff(key, [caller.inBackground(this.#nobody, this.#tower.clock.now())], { is: 'miss', refreshing });
   }
 

@@ -30,6 +30,15 @@ describe('earlyRefresh', () => {
     expect(await setting.cache.get('key')).toBe(2);
   });
 
+  test('while it runs, who has nothing to do with it gets the value, which is still fresh, at once', async () => {
+    const { clock, cache, loader } = await stage(690);
+    await cache.getOrLoad('key', loader, EARLY);
+    await clock.advance(100);
+    expect(await cache.getOrLoad('key', loader, '60s')).toBe(1);
+    await clock.advance(900);
+    expect(loader.runs).toBe(2);
+  });
+
   test('not earlier, and not again once it was refreshed', async () => {
     const { clock, cache, loader } = await stage(700);
     await cache.getOrLoad('key', loader, EARLY);
@@ -110,6 +119,7 @@ describe('earlyRefresh', () => {
     await cache.getOrLoad('key', loader, EARLY);
     await clock.advance(2_000);
     expect([late.settled, loader.runs]).toEqual([true, 2]);
+    expect(slow.events.map(({ type }) => type)).toEqual(['hit']);
   });
 
   test('evict: its late write is refused', async () => {

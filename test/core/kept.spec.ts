@@ -90,6 +90,23 @@ describe('while the store is away', () => {
     await clock.advance(250);
   });
 
+  test.each(['evict', 'expire', 'set'] as const)(
+    'what was loading before %s, and ends after it, is not kept',
+    async (write) => {
+      const { clock, cache, store } = stage();
+      await clock.advance(10);
+      store.isAway('rejects');
+      const old = follow(cache.getOrLoad('key', () => clock.sleep(100).then(() => 'old'), '60s'));
+      await clock.advance(50);
+      await (write === 'set' ? cache.set('key', 0, '60s') : cache[write]('key')).catch(() => {});
+      await clock.advance(50);
+      expect(old.value).toBe('old');
+      expect(await cache.getOrLoad('key', () => 'new', '60s')).toBe('new');
+      store.works();
+      await clock.advance(250);
+    },
+  );
+
   test('as soon as it answers, what it has counts, and what was kept is gone', async () => {
     const { setting, clock, store, ask } = stage();
     await clock.advance(10);

@@ -54,6 +54,20 @@ describe('an eviction that does not reach the store', () => {
     expect(await cache.get('key')).toBe('new');
   });
 
+  test('a call that had read before it does not ask for the lock, whose recheck may find it', async () => {
+    const { setting, clock, cache, store } = await stage();
+    store.fails('read', { repliesAfter: 100 });
+    const call = follow(cache.getOrLoad('filled', () => 'new', '60s'));
+    await clock.advance(10);
+    await setting.process(1).cache.set('filled', 'old', '60s');
+    store.fails('replace', 'rejects');
+    await cache.evict('filled').catch(() => {});
+    await clock.advance(90);
+    expect([call.value, store.count('lead')]).toEqual(['new', 0]);
+    store.works();
+    await clock.advance(250);
+  });
+
   test('staleness does not bring it back', async () => {
     const { clock, cache, store } = await stage();
     const options = { ttl: '1s', staleWhileRevalidate: '60s', staleIfError: '60s' } as const;

@@ -203,6 +203,17 @@ describe('softTimeout', () => {
     expect(loader.runs).toBe(1);
   });
 
+  test('the time that the read takes counts', async () => {
+    const { clock, cache, store } = await stage();
+    store.fails('read', { repliesAfter: 30 });
+    const call = follow(cache.getOrLoad('key', () => clock.sleep(200).then(() => 'new'), options));
+    await clock.advance(49);
+    expect(call.settled).toBe(false);
+    await clock.advance(1);
+    expect(call.value).toBe('old');
+    await clock.advance(200);
+  });
+
   test('a load that is fast enough is waited for', async () => {
     const { clock, cache } = await stage();
     const call = follow(cache.getOrLoad('key', () => clock.sleep(49).then(() => 'new'), options));

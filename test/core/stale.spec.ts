@@ -105,6 +105,16 @@ describe('staleWhileRevalidate', () => {
     expect(loader.runs).toBe(1);
   });
 
+  test('a hit costs a caller without windows one read, but for the very first', async () => {
+    const { clock, cache, store } = setUp();
+    await cache.getOrLoad('key', () => 'fresh', { ...WINDOW, ttl: '60s' });
+    store.sent.length = 0;
+    for (let i = 0; i < 5; i++) expect(await cache.getOrLoad('key', () => 'unused', '60s')).toBe('fresh');
+    expect(store.sent).toEqual(Array(6).fill({ command: 'read', key: 'key' }));
+    await clock.advance(60_000);
+    expect(await cache.getOrLoad('key', () => 'new', '60s')).toBe('new');
+  });
+
   test('the source fails: the old value goes on, and nobody calls it again within errorHoldOff', async () => {
     const { clock, processes } = setUp({ processes: 3 });
     await processes[0]!.cache.getOrLoad('key', () => 'old', WINDOW);
