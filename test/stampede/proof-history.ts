@@ -15,6 +15,8 @@ const DURATION = 1_500;
 const LONGEST_DELAY = 60;
 const SHORTER_DELAY = 15;
 const KEY = 'counter';
+/** Far above the delays: who is cut off from Redis is free to answer with what it has, and nobody is to be here. */
+const commandTimeout = 5_000;
 const logger = { log() {}, warn() {}, error() {} };
 
 export interface History {
@@ -59,10 +61,16 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
   const stampedes = proxies.map(({ port }, index) =>
     createStampede(
       {
-        store: new RedisStore({ connection: { port }, namespace: `history-${seed}`, commandTimeout: 500, logger }),
+        store: new RedisStore({
+          connection: { port },
+          namespace: `history-${seed}`,
+          commandTimeout,
+          connectTimeout: commandTimeout,
+          logger,
+        }),
         random: seeded(seed * PROCESSES + index),
       },
-      { defaults: { lease } },
+      { commandTimeout, defaults: { lease } },
     ),
   );
   await Promise.all(stampedes.map(({ start }) => start()));
