@@ -1,7 +1,7 @@
 import { stalenessOf } from './aged.js';
 import type { Caller } from './caller.js';
 import { Callers } from './callers.js';
-import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError } from './errors.js';
+import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError, StoreReplyError } from './errors.js';
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
 import { type AbortReason, Load } from './load.js';
@@ -37,6 +37,8 @@ type Next = Round | StoreAway | 'concluded';
 
 interface StoreAway {
   readonly storeAway: unknown;
+  /** It answers, only not in time for a lease. */
+  readonly tooSlow?: boolean;
 }
 
 interface Round {
@@ -183,7 +185,7 @@ export class Flight {
       if (!led.lease.isNearlyOver) return await this.#load(led, joined);
       await this.#release(led.lease);
       return wasTooSlow
-        ? { storeAway: new Error('its replies come when the lease is nearly over') }
+        ? { storeAway: new Error('its replies come when the lease is nearly over'), tooSlow: true }
         : { look: 'lead', wasTooSlow: true };
     } finally {
       led.watch.stop();
@@ -251,8 +253,12 @@ export class Flight {
     return 'concluded';
   }
 
-  /** The store is away. Those who would rather have an error get it; for the others one loader a process answers. */
-  async #doWithout({ storeAway }: StoreAway): Promise<void> {
+  /**
+   * The store is away. Those who would rather have an error get it; for the others one loader a process answers. A store that
+   * answers, though not as it should, is still reached by the evictions of others: then who joins meanwhile goes round again.
+   */
+  async #doWithout({ storeAway, tooSlow = false }: StoreAway): Promise<void> {
+    const joined = this.#callers.count;
     this.#callers.settle(this.#callers.count, (caller) => {
       if (caller.isBackground) caller.fail(storeAway);
       else if (caller.options.onRedisError === 'throw') this.#failWithout(caller, storeAway);
@@ -263,9 +269,11 @@ export class Flight {
     this.#running = undefined;
     const write = result.is === 'aborted' ? {} : planWrite(result, running.owner.options, this.#tower);
     const answer = answerOf(result, running.owner, write);
-    if (answer && write.entry && !running.leaseEnded) this.#tower.keep(this.key, answer, write.entry);
+    if (answer && write.entry && !running.leaseEnded && !tooSlow) this.#tower.keep(this.key, answer, write.entry);
     reportLoad(this.#tower.events, this.key, result, write, UNANSWERED);
-    this.#conclude(this.#callers.count, settleWith(this.#tower.events, this.key, result, answer));
+    const isCutOff = !tooSlow && !(storeAway instanceof StoreReplyError);
+    const answered = isCutOff ? this.#callers.count : joined;
+    this.#conclude(answered, settleWith(this.#tower.events, this.key, result, answer));
   }
 
   #failWithout(caller: Caller, cause: unknown): void {
