@@ -1,7 +1,7 @@
 import { stalenessOf } from './aged.js';
 import type { Caller } from './caller.js';
 import { Callers } from './callers.js';
-import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError } from './errors.js';
+import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError, StoreReplyError } from './errors.js';
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
 import { type AbortReason, Load } from './load.js';
@@ -263,8 +263,8 @@ export class Flight {
 
   /**
    * The store is away. Those who would rather have an error get it; for the others one loader a process answers, and nothing
-   * is stored. Where the store is only too slow for a lease, others' evictions still reach it, so those who join meanwhile
-   * go round again.
+   * is stored. A store that answers, though not as it should, is still reached by the evictions of others: then who joins
+   * meanwhile goes round again.
    */
   async #doWithout({ storeAway, isOnlySlow = false }: StoreAway): Promise<void> {
     const joined = this.#callers.count;
@@ -280,8 +280,9 @@ export class Flight {
     const answer = answerOf(result, running.owner, write);
     if (answer && write.entry && !running.leaseEnded && !isOnlySlow) this.#tower.keep(this.key, answer, write.entry);
     reportLoad(this.#tower.events, this.key, result, write, UNANSWERED);
-    const settle = settleWith(this.#tower.events, this.key, result, answer);
-    this.#conclude(isOnlySlow ? joined : this.#callers.count, settle);
+    const isCutOff = !isOnlySlow && !(storeAway instanceof StoreReplyError);
+    const answered = isCutOff ? this.#callers.count : joined;
+    this.#conclude(answered, settleWith(this.#tower.events, this.key, result, answer));
   }
 
   #failWithout(caller: Caller, cause: unknown): void {

@@ -36,13 +36,14 @@ elseif action == 'expire' then
   -- First, because a full server takes a write only after one that frees memory.
   redis.call('DEL', KEYS[1], KEYS[3])
   local freshUntil = entry and string.match(entry, '^1;(%d*);')
-  local time = redis.call('TIME')
-  local now = time[1] * 1000 + math.floor(time[2] / 1000)
-  -- What is stale already keeps its age.
-  if freshUntil and (freshUntil == '' or tonumber(freshUntil) > now) then
-    local staleSince = string.format('%.0f', now)
-    local rest = string.find(entry, ';', 3, true)
-    redis.call('SET', KEYS[2], '1;' .. staleSince .. string.sub(entry, rest), 'KEEPTTL')
+  if freshUntil then
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    -- What is stale already keeps its age.
+    if freshUntil == '' or tonumber(freshUntil) > now then
+      local rest = string.find(entry, ';', 3, true)
+      redis.call('SET', KEYS[2], '1;' .. string.format('%.0f', now) .. string.sub(entry, rest), 'KEEPTTL')
+    end
   end
 elseif lock and tokenOf(lock) == token then
   -- The same claim, sent again because its reply was lost: its lock is not ended.
