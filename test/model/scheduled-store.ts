@@ -20,14 +20,14 @@ import type {
 import type { TestClock } from '../support/clock.js';
 import type { History, Origin } from './history.js';
 
-/** What goes wrong with the next command of this kind. `late`: it runs long after, whatever was sent after it. */
+/** What goes wrong with the next command of this kind. `late`: it runs long after, and is answered long after that, whatever was sent since. */
 export interface Fault {
   readonly command: StoreCommand;
   readonly is: 'request lost' | 'reply lost' | 'late';
 }
 
-/** How often the scheduler has to pick what is late. */
-const LATE = 12;
+/** How often the scheduler has to pick what is late, each time. */
+const LATE = 8;
 
 /** The next of this kind takes its time: the scheduler has to pick it so many times more until it runs, and is answered. */
 export interface Slowness {
@@ -165,7 +165,7 @@ export class ScheduledStore implements Store {
     const ran = await running;
     if (!ran || fault === 'reply lost') return never();
     const replying = (inOrder ? this.#lastReply : Promise.resolve()).then(() =>
-      this.#pick(`${label} is answered`, slow.answer),
+      this.#pick(`${label} is answered`, inOrder ? slow.answer : LATE),
     );
     if (inOrder) this.#lastReply = replying;
     await replying;

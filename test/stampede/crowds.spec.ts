@@ -132,6 +132,14 @@ test('R8: only the leader may not publish: its followers, who listen, find the e
     for (const { value } of answers) expect(value).toBe('x');
     expect(tail(loads, answers)).toBeLessThan(SLOWEST_POLL + SLACK);
     expect(await redis.client().exists(crowd.lockName('silent'))).toBe(0);
+
+    // What it evicts is evicted, though it may not tell the one that loads.
+    const early = followers[0]!.call('ask', 'evicted', { load: { takes: SHORT_LOAD_TIME, gives: 'old' } });
+    await eventually(() => crowd.loads('evicted')[0], { every: 5 });
+    await leader!.call('evict', 'evicted');
+    expect(await leader!.call('ask', 'evicted', { load: { gives: 'new' } })).toMatchObject([{ value: 'new' }]);
+    expect(await early).toMatchObject([{ value: 'old' }]);
+    expect(await followers[1]!.call('get', 'evicted')).toBe('new');
   } finally {
     await crowd.stop();
   }
