@@ -80,6 +80,7 @@ export class RedisStore implements Store {
     try {
       await this.#connection.open();
       await this.#checkRights();
+      await this.#untilListening();
     } catch (error) {
       throw this.#isDenial(error) ? new StoreDeniedError(error, this.#mend()) : error;
     }
@@ -126,6 +127,18 @@ export class RedisStore implements Store {
     const closing = this.#subscription?.close();
     await this.#connection.close();
     await closing;
+  }
+
+  /** So that the first to wait are woken. Without the right to listen, or on a slow network, they poll. */
+  async #untilListening(): Promise<void> {
+    await this.#listening;
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    await Promise.race([
+      this.#subscription?.decided,
+      sleep(this.#options.connectTimeout, undefined, { signal }).catch(() => {}),
+    ]);
+    giveUp.abort();
   }
 
   /** Does once what every load does, with a key of its own: better now than at the first request. */

@@ -119,7 +119,7 @@ describe('commands of', () => {
     newKey();
     const replace = (by: Parameters<Store['replace']>[0]['by']) => commandsOf(() => leader.replace({ key, by }));
     expect(await replace('evict')).toEqual({ evalsha: 1, get: 1, del: 1 });
-    expect(await replace('expire')).toEqual({ evalsha: 1, mget: 1, del: 1, time: 1 });
+    expect(await replace('expire')).toEqual({ evalsha: 1, mget: 1, del: 1 });
     expect(await replace({ claim: token, lease: 1_000 })).toEqual({ evalsha: 1, get: 1, set: 1, del: 1 });
     await lead(follower);
     // The holder and the follower.
