@@ -173,9 +173,11 @@ describe('@CacheEvict', () => {
     cache.events.subscribe(({ type }) => events.push(type));
     store.replace = () => Promise.reject(new Error('READONLY'));
     expect(await products.update('1')).toBe('updated 1');
-    expect(logger.lines).toHaveLength(1);
-    expect(logger.lines[0]).toMatch(/^error: After Products\.update the key 'product:1' was not evicted/);
-    expect(events).toEqual(['store-error']);
+    expect(logger.lines).toEqual([
+      expect.stringMatching(/^error: Trouble with the cache's store/),
+      expect.stringMatching(/^error: After Products\.update the key 'product:1' was not evicted/),
+    ]);
+    expect(events).toEqual(['store-error', 'evict-failed']);
   });
 });
 
