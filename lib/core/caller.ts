@@ -20,17 +20,29 @@ export class Caller {
   readonly startedAt: number;
   /** The flight it is in wants to know when it leaves early. */
   onLeave: (() => void) | undefined;
+  /** Nobody waits for it: it stands in for those who were answered with the old value. */
+  readonly isBackground: boolean;
+  /** The old value that this caller may be given when there is no new one. Its own read found it, so it is proven. */
+  stale: Answer | undefined;
   /** Where the caller's AsyncLocalStorage lives, for its loader. */
-  readonly #context = new AsyncResource('StampedeCacheCaller');
+  readonly #context: AsyncResource;
   #waitsSince: number;
   #settled = false;
   #resolve!: (value: unknown) => void;
   #reject!: (reason: unknown) => void;
   #deadline: Timer | undefined;
+  #softDeadline: Timer | undefined;
   #stopAborting: (() => void) | undefined;
 
-  constructor(loader: Loader<unknown>, options: ResolvedLoadOptions, startedAt: number) {
+  constructor(
+    loader: Loader<unknown>,
+    options: ResolvedLoadOptions,
+    startedAt: number,
+    background?: { readonly context: AsyncResource },
+  ) {
     this.loader = loader;
+    this.isBackground = background !== undefined;
+    this.#context = background?.context ?? new AsyncResource('StampedeCacheCaller');
     this.options = options;
     this.startedAt = startedAt;
     this.#waitsSince = startedAt;
@@ -39,6 +51,20 @@ export class Caller {
       this.#reject = reject;
     });
     if (options.signal) this.#abortBy(options.signal);
+  }
+
+  /** One that loads on behalf of this caller, who is answered already. Its failure is told in an event only. */
+  inBackground(nobody: AsyncResource, now: number): Caller {
+    const { options } = this;
+    const context = options.refreshContext === 'caller' ? this.#context : nobody;
+    const caller = new Caller(this.loader, { ...options, signal: undefined }, now, { context });
+    caller.promise.catch(() => {});
+    return caller;
+  }
+
+  /** Whether the error of an earlier load will do. */
+  get canDoWithout(): boolean {
+    return this.options.errorHoldOff > 0 && (this.isBackground || this.stale !== undefined);
   }
 
   get settled(): boolean {
@@ -74,6 +100,14 @@ export class Caller {
     this.#deadline = clock.after(Math.max(0, left), ended);
   }
 
+  /** Calls `ended` when this caller has waited its `softTimeout`, counted from its start. */
+  startSoftDeadline(clock: Clock, ended: () => void): void {
+    const { softTimeout } = this.options;
+    if (this.#settled || softTimeout === Number.POSITIVE_INFINITY) return;
+    this.#softDeadline?.clear();
+    this.#softDeadline = clock.after(Math.max(0, this.startedAt + softTimeout - clock.now()), ended);
+  }
+
   /** It waits for nobody: its own loader runs. */
   forgetDeadline(): void {
     this.#deadline?.clear();
@@ -101,6 +135,7 @@ export class Caller {
   #settle(): void {
     this.#settled = true;
     this.forgetDeadline();
+    this.#softDeadline?.clear();
     this.#stopAborting?.();
   }
 }

@@ -5,6 +5,8 @@ import type { Clock } from './clock.js';
 export interface CallersWatch {
   /** This caller has waited its `wait`. */
   waitEnded(caller: Caller): void;
+  /** This caller, who has an old value, has waited its `softTimeout`. */
+  softWaitEnded(caller: Caller): void;
   /** A caller left early. */
   left(): void;
 }
@@ -27,6 +29,7 @@ export class Callers {
       this.#list.push(caller);
       caller.onLeave = () => this.#watch.left();
       if (this.#deadlinesCount) this.#startDeadline(caller);
+      if (caller.stale) caller.startSoftDeadline(this.#clock, () => this.#watch.softWaitEnded(caller));
     }
   }
 
@@ -38,6 +41,16 @@ export class Callers {
   /** The one that has waited longest. */
   get first(): Caller | undefined {
     return this.#list.find((caller) => !caller.settled);
+  }
+
+  /** Whether nobody waits but for background loads. */
+  get areBackground(): boolean {
+    return this.#list.every((caller) => caller.settled || caller.isBackground);
+  }
+
+  /** Whether the error of an earlier load will do for all who wait: they hold off, and have an old value or don't ask. */
+  get canDoWithout(): boolean {
+    return this.#list.every((caller) => caller.settled || caller.canDoWithout);
   }
 
   /** Forgets those who have left and counts the others: only between commands, since it changes everyone's number. */

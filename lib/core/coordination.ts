@@ -1,7 +1,9 @@
 import type { Clock } from './clock.js';
 import { Events } from './events.js';
-import { GuardedStore } from './guarded-store.js';
+import { GuardedStore, type GuardOptions } from './guarded-store.js';
+import type { StampedeLogger } from './logger.js';
 import type { Store } from './store.js';
+import { Trouble } from './trouble.js';
 import type { Random } from './waiting.js';
 import { WakeUps } from './wake-ups.js';
 
@@ -16,11 +18,17 @@ export interface Coordination {
   newToken(): string;
 }
 
-export function coordinate(store: Store, clock: Clock, random: Random, commandTimeout: number): Coordination {
+export function coordinate(
+  store: Store,
+  clock: Clock,
+  random: Random,
+  logger: StampedeLogger,
+  guard: GuardOptions,
+): Coordination {
   const events = new Events();
   let attempts = 0;
   return {
-    store: new GuardedStore(store, clock, events, commandTimeout),
+    store: new GuardedStore(store, clock, events, new Trouble(clock, logger), guard),
     wakeUps: new WakeUps(store),
     events,
     clock,

@@ -1,9 +1,19 @@
+import pLimit from 'p-limit';
 import { type Clock, systemClock } from './clock.js';
 import { coordinate } from './coordination.js';
-import { InvalidOptionError } from './errors.js';
+import { InvalidOptionError, StoreDeniedError } from './errors.js';
+import type { LimitLoads } from './load.js';
 import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
-import { type CacheOptions, resolveCommandTimeout, resolveDrainTimeout, resolvePolicy } from './options.js';
+import {
+  type CacheOptions,
+  resolveCommandTimeout,
+  resolveDrainTimeout,
+  resolveMaxConcurrentLoads,
+  resolveOnBoot,
+  resolvePolicy,
+  resolveRetryEvictions,
+} from './options.js';
 import { type ErrorCodec, remoteErrorCodec } from './outcome.js';
 import { StampedeCache } from './stampede-cache.js';
 import type { Store } from './store.js';
@@ -26,6 +36,8 @@ export interface Stampede {
    * Connects. Resolves when the store is ready, and also when it isn't in time: then loaders answer until it is.
    *
    * @throws InvalidOptionError when it turns out that the store can't connect by what it was given
+   * @throws StoreDeniedError when it refuses our credentials, or a right that we need
+   * @throws whatever keeps the store from being ready in time, with `onBoot: 'fail'`
    */
   start(): Promise<void>;
   /** Waits for the loads that run now. What it waits is taken off the `drainTimeout` that `close` has. */
@@ -48,9 +60,15 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     errorCodec = remoteErrorCodec,
   } = parts;
   const policy = resolvePolicy(options.defaults ?? {});
+  const onBoot = resolveOnBoot(options);
   let patience = resolveDrainTimeout(options);
-  const coordination = coordinate(store, clock, random, resolveCommandTimeout(options));
-  const cache = new StampedeCache(coordination, policy, errorCodec);
+  const coordination = coordinate(store, clock, random, logger, {
+    commandTimeout: resolveCommandTimeout(options),
+    retryEvictions: resolveRetryEvictions(options),
+  });
+  const mostLoads = resolveMaxConcurrentLoads(options);
+  const limitLoads: LimitLoads = mostLoads === Infinity ? async (load) => load() : pLimit(mostLoads);
+  const cache = new StampedeCache(coordination, policy, errorCodec, limitLoads);
   const locks = new LockService(coordination, policy);
   if (policy.onWaitTimeout === 'throw' && policy.wait < 2 * policy.lease) {
     logger.warn(
@@ -64,10 +82,9 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     locks,
     async start() {
       try {
-        await store.start();
+        await coordination.store.start();
       } catch (error) {
-        if (error instanceof InvalidOptionError) throw error;
-        logger.error(`The cache's store is not ready; loaders answer until it is. ${String(error)}`);
+        if (onBoot === 'fail' || error instanceof InvalidOptionError || error instanceof StoreDeniedError) throw error;
       }
     },
     async settle() {
@@ -79,6 +96,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
       closed ??= (async () => {
         await cache.drain(patience);
         await locks.close();
+        coordination.store.close();
         await store.close();
         coordination.events.complete();
       })();

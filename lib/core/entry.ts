@@ -3,7 +3,7 @@
  *
  * - `1` is the format's version; a text of another version is a miss and is overwritten.
  * - fresh until: milliseconds since the epoch in the store's own time, stamped by the store; empty when the store's expiry
- *   alone decides, `0` when it was marked stale.
+ *   alone decides.
  * - load time: milliseconds the loader took.
  * - length: of the payload, in UTF-16 code units, so that a text cut short is never taken for a value.
  */

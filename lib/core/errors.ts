@@ -91,7 +91,11 @@ export class CacheEvictionError extends StampedeCacheError {
     readonly keys: readonly string[],
     options: ErrorOptions,
   ) {
-    super(`Evicting was not acknowledged for: ${keys.join(', ')}. Evict again once Redis answers.`, options);
+    super(
+      `The eviction was not acknowledged for: ${keys.join(', ')}. It is made up for as soon as the store answers, unless ` +
+        'retryEvictions is off; then evict again.',
+      options,
+    );
   }
 }
 
@@ -152,6 +156,38 @@ export class CommandTimeoutError extends StampedeCacheError {
   readonly code = 'COMMAND_TIMEOUT';
   constructor(command: string, commandTimeout: number) {
     super(`no reply to '${command}' within commandTimeout (${commandTimeout} ms)`);
+  }
+}
+
+/** The store answered, but with an error: it is there. A store throws this one where it can tell. */
+export class StoreReplyError extends StampedeCacheError {
+  readonly code = 'STORE_REPLY';
+  constructor(cause: unknown) {
+    super(messageOf(cause), { cause });
+  }
+}
+
+/** The store has failed again and again and is left alone for a moment. */
+export class CircuitOpenError extends StampedeCacheError {
+  readonly code = 'CIRCUIT_OPEN';
+  constructor() {
+    super('it failed several times in a row and is left alone for a moment');
+  }
+}
+
+/** What the store has for this key can't be trusted: its eviction has still to be made up for. */
+export class EvictionPendingError extends StampedeCacheError {
+  readonly code = 'EVICTION_PENDING';
+  constructor(key: string) {
+    super(`the eviction of '${key}' did not reach it and has still to be made up for`);
+  }
+}
+
+/** The store lets us in for nothing, or not for what we need: wrong credentials, or rights that are missing. */
+export class StoreDeniedError extends StampedeCacheError {
+  readonly code = 'STORE_DENIED';
+  constructor(cause: unknown, mend: string) {
+    super(`The cache's store refuses us: ${messageOf(cause)}. ${mend}`, { cause });
   }
 }
 

@@ -8,8 +8,15 @@ export type CacheEvent =
   | { readonly type: 'miss'; readonly key: string }
   /** An entry's text could not be read; it counts as missing and is overwritten. */
   | { readonly type: 'unreadable'; readonly key: string; readonly error: unknown }
-  /** A loader starts. `alone`: without the lock, because the store is away or a wait timed out under `'load'`. */
-  | { readonly type: 'load'; readonly key: string; readonly alone: boolean }
+  /**
+   * A loader starts. `alone`: without the lock, because the store is away or a wait timed out under `'load'`. `background`:
+   * nobody waits for it.
+   */
+  | { readonly type: 'load'; readonly key: string; readonly alone: boolean; readonly background: boolean }
+  /** A call was answered with a value that is no longer fresh. */
+  | { readonly type: 'stale'; readonly key: string; readonly reason: StaleReason; readonly error?: unknown }
+  /** The store is away, and a call was answered with what this process loaded within the last second. */
+  | { readonly type: 'kept'; readonly key: string }
   /** A loader threw, or took longer than `maxLoad`. */
   | { readonly type: 'load-failed'; readonly key: string; readonly error: unknown; readonly duration: number }
   /** A loaded value was stored, for `ttl` milliseconds. */
@@ -26,6 +33,8 @@ export type CacheEvent =
   | { readonly type: 'lease-lost'; readonly key: string; readonly holder: 'other' | 'gone' }
   | { readonly type: 'evict'; readonly key: string }
   | { readonly type: 'expire'; readonly key: string }
+  /** An eviction, or `expire`, did not reach the store; with `retryEvictions` it will be made up for. */
+  | { readonly type: 'evict-failed'; readonly key: string; readonly error: unknown; readonly willRetry: boolean }
   | { readonly type: 'set'; readonly key: string; readonly ttl: number }
   /** A lock of the lock service was taken. */
   | { readonly type: 'lock-acquired'; readonly key: string; readonly waited: number; readonly fencingToken: number }
@@ -41,6 +50,9 @@ export type CacheEvent =
  * could not write, or was away.
  */
 export type NotStoredReason = 'refused' | 'cacheIf' | 'ttl' | 'unserializable' | 'options' | 'store';
+
+/** Why a value that is no longer fresh was answered. */
+export type StaleReason = 'while-revalidate' | 'if-error' | 'soft-timeout' | 'wait-timeout';
 
 /** The steps of the store, by the names of the design. */
 export type StoreCommand = 'read' | 'lead' | 'end' | 'renew' | 'replace';

@@ -1,19 +1,26 @@
-import { Answer } from './answer.js';
+import { stalenessOf } from './aged.js';
 import type { Caller } from './caller.js';
 import { Callers } from './callers.js';
-import { CacheClosedError, CacheWaitTimeoutError } from './errors.js';
+import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError, StoreReplyError } from './errors.js';
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
 import { type AbortReason, Load } from './load.js';
-import { type EndResult, readOutcome, reportLoad, settleWith } from './settling.js';
+import { looksAtAge } from './options.js';
+import { answerOf, answerStale, type EndResult, readOutcome, reportLoad, settleWith } from './settling.js';
 import type { WaitingReply } from './store.js';
-import type { Freshness, Tower } from './tower.js';
+import type { Tower } from './tower.js';
 import { Waiting } from './waiting.js';
 import type { TokenWatch } from './wake-ups.js';
 import { planWrite, type Write } from './write.js';
 
 /** How a flight begins: the read was a miss, so it leads; or the store is away, so it loads without a lock. */
-export type Start = { readonly is: 'miss'; readonly unreadable?: string | undefined } | { readonly is: 'store away' };
+export type Start =
+  | { readonly is: 'miss'; readonly unreadable?: string | undefined; readonly refreshing?: number | undefined }
+  | { readonly is: 'store away'; readonly error: unknown };
+
+function isRound(next: Next): next is Round {
+  return typeof next === 'object' && 'look' in next;
+}
 
 /** A load that is under way. */
 interface Running {
@@ -25,8 +32,14 @@ interface Running {
   leaseEnded: boolean;
 }
 
-/** What a flight does next: look again, load without the lock, or nothing more. */
-type Next = Round | 'concluded' | 'store away' | 'store too slow';
+/** What a flight does next: look again, do without the store, or nothing more. */
+type Next = Round | StoreAway | 'concluded';
+
+interface StoreAway {
+  readonly storeAway: unknown;
+  /** It answers, but too slowly for a lease. */
+  readonly isOnlySlow?: boolean;
+}
 
 interface Round {
   readonly look: 'read' | 'lead';
@@ -34,9 +47,16 @@ interface Round {
   readonly waitedFor?: string | undefined;
   /** An entry's text that can't be read: it counts as missing. */
   readonly unreadable?: string | undefined;
+  /** The moment until which an entry is fresh that is to be replaced early. */
+  readonly refreshing?: number | undefined;
+  /** The last load's error could not be read: it keeps nobody from trying. */
+  readonly heedless?: boolean;
   /** The lock came when its lease was nearly over. A store that does so twice is of no use. */
   readonly wasTooSlow?: boolean;
 }
+
+/** The script that found it has compared it with the store's time. */
+const FRESH_BY_SCRIPT = Number.NEGATIVE_INFINITY;
 
 const REFUSED = { is: 'refused' } as const;
 const UNANSWERED = { is: 'unanswered' } as const;
@@ -54,6 +74,8 @@ export class Flight {
   readonly #callers: Callers;
   readonly #waiting: Waiting;
   #running: Running | undefined;
+  /** Somebody was answered with an old value, so that the new one is of use even if nobody waits for it. */
+  #isOwed = false;
 
   constructor(key: string, tower: Tower) {
     this.key = key;
@@ -61,8 +83,14 @@ export class Flight {
     this.#waiting = new Waiting(tower.clock, tower.random);
     this.#callers = new Callers(tower.clock, {
       waitEnded: (caller) => this.#waitEnded(caller),
+      softWaitEnded: (caller) => this.#softWaitEnded(caller),
       left: () => this.#left(),
     });
+  }
+
+  /** Nobody waits for it: who finds the old value still good is answered with that, and must not wait for this. */
+  get isBackground(): boolean {
+    return this.#callers.areBackground;
   }
 
   join(callers: readonly Caller[]): void {
@@ -71,13 +99,16 @@ export class Flight {
 
   /** Flies until every caller is answered or goes round again in another flight. */
   async fly(start: Start): Promise<void> {
-    let next: Next = start.is === 'miss' ? { look: 'lead', unreadable: start.unreadable } : 'store away';
-    while (typeof next === 'object' && this.#callers.first) {
+    let next: Next =
+      start.is === 'miss'
+        ? { look: 'lead', unreadable: start.unreadable, refreshing: start.refreshing }
+        : { storeAway: start.error };
+    while (isRound(next) && this.#callers.first) {
       const joined = this.#callers.board();
       next = next.look === 'read' ? await this.#read(joined, next) : await this.#lead(joined, next);
     }
-    if (next === 'store away' || next === 'store too slow') await this.#loadAlone(next);
-    this.#tower.depart(this);
+    if (isRound(next)) this.#tower.depart(this);
+    else if (next !== 'concluded') await this.#doWithout(next);
   }
 
   /**
@@ -121,33 +152,49 @@ export class Flight {
   /** After a wake-up the value is probably there, so that a plain read will do. */
   async #read(joined: number, { waitedFor }: Round): Promise<Next> {
     try {
-      const [text] = await this.#tower.store.read([this.key]);
-      if (typeof text === 'string' && this.#answer(text, joined, 'if never stamped')) return 'concluded';
+      const options = this.#callers.first?.options;
+      const { texts, now } = await this.#tower.store.read([this.key], options !== undefined && looksAtAge(options));
+      const [text] = texts;
+      if (typeof text === 'string' && this.#answer(text, joined, now)) return 'concluded';
       return { look: 'lead', waitedFor };
-    } catch {
-      return 'store away';
+    } catch (error) {
+      return { storeAway: error };
     }
   }
 
   /** Rechecks and asks for the lock in one step. Whoever gets it loads; whoever doesn't follows. */
-  async #lead(joined: number, { waitedFor, unreadable, wasTooSlow }: Round): Promise<Next> {
+  async #lead(joined: number, { waitedFor, unreadable, refreshing, heedless, wasTooSlow }: Round): Promise<Next> {
     const lease = this.#callers.first?.options.lease ?? 0;
     let led: Led;
     try {
-      led = await lead(this.#tower, { kind: 'cache', key: this.key, lease, waitedFor, unreadable, follow: true });
-    } catch {
-      return 'store away';
+      led = await lead(this.#tower, {
+        kind: 'cache',
+        key: this.key,
+        lease,
+        waitedFor,
+        unreadable,
+        refreshing,
+        follow: !this.isBackground,
+        heedsError: !heedless && this.#callers.canDoWithout,
+      });
+    } catch (error) {
+      return { storeAway: error };
     }
     const { reply } = led;
     try {
       if (reply.is === 'hit') {
-        return this.#answer(reply.text, joined, 'proven') ? 'concluded' : { look: 'lead', unreadable: reply.text };
+        return this.#answer(reply.text, joined, FRESH_BY_SCRIPT)
+          ? 'concluded'
+          : { look: 'lead', unreadable: reply.text };
       }
-      if (reply.is === 'outcome') return this.#share(reply.text, joined) ? 'concluded' : { look: 'lead' };
+      if (reply.is === 'outcome')
+        return this.#share(reply.text, joined) ? 'concluded' : { look: 'lead', heedless: true };
       if (reply.is === 'waiting') return await this.#follow(reply, led.watch);
       if (!led.lease.isNearlyOver) return await this.#load(led, joined);
       await this.#release(led.lease);
-      return wasTooSlow ? 'store too slow' : { look: 'lead', wasTooSlow: true };
+      return wasTooSlow
+        ? { storeAway: new Error('its replies come when the lease is nearly over'), isOnlySlow: true }
+        : { look: 'lead', wasTooSlow: true };
     } finally {
       led.watch.stop();
     }
@@ -155,30 +202,35 @@ export class Flight {
 
   /** Waits for another process's load. */
   async #follow(reply: WaitingReply, watch: TokenWatch): Promise<Next> {
+    // Somebody else refreshes it; those who asked for that are answered.
+    this.#callers.settle(this.#callers.count, (caller) => caller.isBackground && caller.fail(undefined));
+    if (!this.#callers.first) {
+      this.#tower.depart(this);
+      return 'concluded';
+    }
     const { events } = this.#tower;
     if (events.observed) events.emit({ type: 'wait', key: this.key });
     this.#callers.startDeadlines();
-    if (!this.#callers.first) return { look: 'lead' };
     const woken = (await this.#waiting.sleep(reply, watch)) === 'woken';
     return { look: woken ? 'read' : 'lead', waitedFor: reply.token };
   }
 
-  /** Answers with an entry. False when it can't be used. */
-  #answer(text: string, joined: number, fresh: Freshness): boolean {
-    const found = this.#tower.readEntry(this.key, text, this.#callers.first, fresh);
-    if (!(found instanceof Answer)) return false;
+  /** Answers with an entry. False when it isn't fresh, or can't be read. */
+  #answer(text: string, joined: number, now: number | undefined): boolean {
+    const found = this.#tower.readEntry(this.key, text, this.#callers.first);
+    if (!found || stalenessOf(found, now) !== 'fresh') return false;
     const { events } = this.#tower;
     this.#conclude(joined, (caller) => {
-      if (events.observed) events.emit({ type: 'hit', key: this.key });
-      caller.answer(found);
+      if (events.observed && !caller.isBackground) events.emit({ type: 'hit', key: this.key });
+      caller.answer(found.answer);
     });
     return true;
   }
 
   /** Gives what another process's load came to. False when that can't be read. */
   #share(text: string, joined: number): boolean {
-    const { events, errorCodec } = this.#tower;
-    const settle = readOutcome(text, this.#callers.first, errorCodec);
+    const { events } = this.#tower;
+    const settle = readOutcome(this.#tower, this.key, text, this.#callers.first);
     if (!settle) return false;
     if (events.observed) events.emit({ type: 'outcome', key: this.key });
     this.#conclude(joined, settle);
@@ -202,7 +254,7 @@ export class Flight {
     const joinedBeforeEnd = this.#callers.count;
     const end = running.leaseEnded ? REFUSED : await this.#end(lease, write);
     reportLoad(this.#tower.events, this.key, result, write, end);
-    const settle = settleWith(result, running.owner, write.payload);
+    const settle = settleWith(this.#tower.events, this.key, result, answerOf(result, running.owner, write));
     // Cut off from the store, a process answers with what it has loaded.
     if (end.is === 'refused') this.#conclude(running.proven, settle, 'lead');
     else this.#conclude(joinedBeforeEnd, settle);
@@ -210,27 +262,44 @@ export class Flight {
   }
 
   /**
-   * Loads without a lock: one load a process, and nothing is stored. Where the store is only too slow for a lease, others'
-   * evictions still reach it, so those who join meanwhile go round again.
+   * The store is away. Those who would rather have an error get it; for the others one loader a process answers, and nothing
+   * is stored. A store that answers, though not as it should, is still reached by the evictions of others: then who joins
+   * meanwhile goes round again.
    */
-  async #loadAlone(because: 'store away' | 'store too slow'): Promise<void> {
+  async #doWithout({ storeAway, isOnlySlow = false }: StoreAway): Promise<void> {
     const joined = this.#callers.count;
+    this.#callers.settle(joined, (caller) => {
+      if (caller.isBackground) caller.fail(storeAway);
+      else if (caller.options.onRedisError === 'throw') this.#failWithout(caller, storeAway);
+    });
     const running = this.#start(undefined, 0);
-    if (!running) return;
+    if (!running) return this.#tower.depart(this);
     const result = await running.load.result;
     this.#running = undefined;
-    reportLoad(this.#tower.events, this.key, result, {}, UNANSWERED);
-    const answered = because === 'store away' ? this.#callers.count : joined;
-    this.#conclude(answered, settleWith(result, running.owner));
+    const write = result.is === 'aborted' ? {} : planWrite(result, running.owner.options, this.#tower);
+    const answer = answerOf(result, running.owner, write);
+    if (answer && write.entry && !running.leaseEnded && !isOnlySlow) this.#tower.keep(this.key, answer, write.entry);
+    reportLoad(this.#tower.events, this.key, result, write, UNANSWERED);
+    const isCutOff = !isOnlySlow && !(storeAway instanceof StoreReplyError);
+    const answered = isCutOff ? this.#callers.count : joined;
+    this.#conclude(answered, settleWith(this.#tower.events, this.key, result, answer));
+  }
+
+  #failWithout(caller: Caller, cause: unknown): void {
+    const { events } = this.#tower;
+    if (!answerStale(events, this.key, caller, 'if-error', cause))
+      caller.fail(new CacheUnavailableError('read', { cause }));
   }
 
   #start(lease: Lease | undefined, proven: number): Running | undefined {
     const owner = this.#callers.first;
     if (!owner) return undefined;
-    const { clock, events } = this.#tower;
-    if (events.observed) events.emit({ type: 'load', key: this.key, alone: lease === undefined });
+    const { clock, events, limitLoads } = this.#tower;
+    const background = owner.isBackground;
+    if (events.observed) events.emit({ type: 'load', key: this.key, alone: lease === undefined, background });
     this.#callers.startDeadlines(owner);
-    this.#running = { load: new Load(this.key, owner, clock), owner, lease, proven, leaseEnded: false };
+    const load = new Load(this.key, owner, clock, limitLoads);
+    this.#running = { load, owner, lease, proven, leaseEnded: false };
     return this.#running;
   }
 
@@ -258,9 +327,9 @@ export class Flight {
     });
   }
 
-  async #end(lease: Lease, { entry, outcome }: Write): Promise<EndResult> {
+  async #end(lease: Lease, { entry, outcome, holdOff }: Write): Promise<EndResult> {
     try {
-      return await lease.end({ entry, outcome });
+      return await lease.end({ entry, outcome, holdOff });
     } catch (error) {
       return { ...UNANSWERED, error };
     }
@@ -294,7 +363,9 @@ export class Flight {
     const { clock, events, lastResort } = this.#tower;
     const waited = clock.now() - caller.startedAt;
     if (events.observed) events.emit({ type: 'wait-timeout', key: this.key, waited });
-    if (caller.options.onWaitTimeout === 'load') {
+    if (answerStale(events, this.key, caller, 'wait-timeout')) {
+      this.#leftWithOld();
+    } else if (caller.options.onWaitTimeout === 'load') {
       lastResort.load(this.key, caller);
     } else {
       caller.fail(new CacheWaitTimeoutError(this.key, waited));
@@ -302,10 +373,19 @@ export class Flight {
     }
   }
 
+  #softWaitEnded(caller: Caller): void {
+    if (answerStale(this.#tower.events, this.key, caller, 'soft-timeout')) this.#leftWithOld();
+  }
+
+  #leftWithOld(): void {
+    this.#isOwed = true;
+    this.#left();
+  }
+
   /** A caller left early. When nobody is left, there is nothing to wait for. */
   #left(): void {
     if (this.#callers.first) return;
     this.#waiting.stir();
-    if (this.#running?.owner.options.abortWhenUnused) this.#running.load.abort('unused');
+    if (!this.#isOwed && this.#running?.owner.options.abortWhenUnused) this.#running.load.abort('unused');
   }
 }

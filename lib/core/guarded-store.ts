@@ -1,42 +1,78 @@
+import { CircuitBreaker } from './circuit-breaker.js';
 import type { Clock } from './clock.js';
-import { CommandTimeoutError } from './errors.js';
+import { CommandTimeoutError, EvictionPendingError } from './errors.js';
 import type { Events, StoreCommand } from './events.js';
+import { type Eviction, PendingEvictions } from './pending-evictions.js';
 import type {
   EndReply,
   EndRequest,
   LeadReply,
   LeadRequest,
+  ReadReply,
   RenewReply,
   RenewRequest,
   ReplaceRequest,
   Store,
 } from './store.js';
+import type { Trouble } from './trouble.js';
 
-type Commands = Pick<Store, 'process' | StoreCommand>;
+/** After so many failures in a row the store is left alone for so many milliseconds; then one command tries. */
+const FAILURES = 3;
+const LEFT_ALONE = 500;
+
+export interface GuardOptions {
+  /** Milliseconds. */
+  readonly commandTimeout: number;
+  readonly retryEvictions: boolean;
+}
 
 /**
- * The store as the story sees it: every command settles within `commandTimeout`, whatever the client does, and no lock is
- * left behind by one whose reply didn't come.
+ * The store as the story sees it: every command settles within `commandTimeout`, whatever the client does; a store that does
+ * not answer is left alone for a while; no lock is left behind by a command whose reply didn't come; and nothing is read
+ * before the evictions that failed are made up for.
  */
-export class GuardedStore implements Commands {
+export class GuardedStore {
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #events: Events;
-  readonly #commandTimeout: number;
+  readonly #trouble: Trouble;
+  readonly #options: GuardOptions;
+  readonly #breaker: CircuitBreaker;
+  readonly #pending: PendingEvictions;
 
-  constructor(store: Store, clock: Clock, events: Events, commandTimeout: number) {
+  constructor(store: Store, clock: Clock, events: Events, trouble: Trouble, options: GuardOptions) {
     this.#store = store;
     this.#clock = clock;
     this.#events = events;
-    this.#commandTimeout = commandTimeout;
+    this.#trouble = trouble;
+    this.#options = options;
+    this.#breaker = new CircuitBreaker(clock, FAILURES, LEFT_ALONE);
+    this.#pending = new PendingEvictions((key, by) => this.#replace({ key, by }), clock, events);
   }
 
   get process(): string {
     return this.#store.process;
   }
 
-  read(keys: readonly string[]): Promise<readonly (string | undefined | Error)[]> {
-    return this.#inTime('read', this.#store.read(keys));
+  /** @throws what the store rejects with when it isn't ready in time; it goes on trying */
+  async start(): Promise<void> {
+    try {
+      await this.#store.start();
+    } catch (error) {
+      this.#trouble.failed('start', error);
+      throw error;
+    }
+  }
+
+  /** A key whose eviction is still to be made up for has an `EvictionPendingError` in the place of its text. */
+  async read(keys: readonly string[], withTime: boolean): Promise<ReadReply> {
+    const trusted = keys.filter((key) => !this.#pending.of(key));
+    if (trusted.length === keys.length) return this.#guarded('read', () => this.#store.read(keys, withTime));
+    // To ask for nothing would not be sent, and tell nothing about how the store fares.
+    if (trusted.length === 0) return { texts: keys.map((key) => new EvictionPendingError(key)) };
+    const reply = await this.#guarded('read', () => this.#store.read(trusted, withTime));
+    const texts = new Map(trusted.map((key, i) => [key, reply.texts[i]]));
+    return { ...reply, texts: keys.map((key) => (texts.has(key) ? texts.get(key) : new EvictionPendingError(key))) };
   }
 
   /**
@@ -45,12 +81,17 @@ export class GuardedStore implements Commands {
    * since then the first release may have gone another way.
    */
   async lead(request: LeadRequest): Promise<LeadReply> {
-    const reply = this.#store.lead(request);
+    if (request.kind === 'cache' && this.#pending.of(request.key)) throw new EvictionPendingError(request.key);
+    let reply: Promise<LeadReply> | undefined;
+    const send = () => {
+      reply = this.#store.lead(request);
+      return reply;
+    };
     try {
-      return await this.#inTime('lead', reply);
+      return await (request.kind === 'cache' ? this.#guarded('lead', send) : this.#inTime('lead', send));
     } catch (error) {
-      this.#release(request);
-      reply.then(
+      if (reply) this.#release(request);
+      reply?.then(
         (late) => late.is === 'leading' && this.#release(request),
         () => {},
       );
@@ -59,54 +100,79 @@ export class GuardedStore implements Commands {
   }
 
   end(request: EndRequest): Promise<EndReply> {
-    return this.#inTime('end', this.#store.end(request));
+    return this.#inTime('end', () => this.#store.end(request));
   }
 
   renew(request: RenewRequest): Promise<RenewReply> {
-    return this.#inTime('renew', this.#store.renew(request));
+    return this.#inTime('renew', () => this.#store.renew(request));
   }
 
-  /** A claim takes the lock as `lead` does, and is released like it. */
-  async replace(request: ReplaceRequest): Promise<void> {
-    const reply = this.#store.replace(request);
+  /** Takes the lock for a write that `end` finishes: as `lead` does, and released like it. */
+  async claim(key: string, token: string, lease: number): Promise<void> {
+    let reply: Promise<void> | undefined;
     try {
-      await this.#inTime('replace', reply);
+      await this.#inTime('replace', () => {
+        reply = this.#store.replace({ key, by: { claim: token, lease } });
+        return reply;
+      });
     } catch (error) {
-      if (typeof request.by === 'object') {
-        const claim = { kind: 'cache', key: request.key, token: request.by.claim } as const;
-        this.#release(claim);
-        reply.then(
-          () => this.#release(claim),
-          () => {},
-        );
-      }
+      const claim = { kind: 'cache', key, token } as const;
+      if (reply) this.#release(claim);
+      reply?.then(
+        () => this.#release(claim),
+        () => {},
+      );
       throw error;
     }
+  }
+
+  /** What fails is made up for before anything is read again, and also fails here. */
+  async evict(key: string, by: Eviction): Promise<void> {
+    const pending = this.#pending.of(key);
+    try {
+      await this.#replace({ key, by: this.#pending.including(key, by) });
+      this.#pending.madeUpFor(pending);
+    } catch (error) {
+      const willRetry = this.#options.retryEvictions && this.#pending.add(key, by);
+      if (this.#events.observed) this.#events.emit({ type: 'evict-failed', key, error, willRetry });
+      throw error;
+    }
+  }
+
+  close(): void {
+    this.#pending.close();
+  }
+
+  #replace(request: ReplaceRequest): Promise<void> {
+    return this.#inTime('replace', () => this.#store.replace(request));
   }
 
   #release({ kind, key, token }: EndRequest): void {
     this.#store.end({ kind, key, token }).catch(() => {});
   }
 
-  #inTime<T>(command: StoreCommand, reply: Promise<T>): Promise<T> {
+  /** What can be done without is not sent to a store that fails again and again. */
+  #guarded<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
+    return this.#breaker.run(() => this.#inTime(command, send));
+  }
+
+  async #inTime<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
+    try {
+      const reply = await this.#withDeadline(command, send());
+      this.#trouble.succeeded(command);
+      return reply;
+    } catch (error) {
+      this.#trouble.failed(command, error);
+      if (this.#events.observed) this.#events.emit({ type: 'store-error', command, error });
+      throw error;
+    }
+  }
+
+  #withDeadline<T>(command: StoreCommand, reply: Promise<T>): Promise<T> {
+    const { commandTimeout } = this.#options;
     return new Promise((resolve, reject) => {
-      const fail = (error: unknown) => {
-        if (this.#events.observed) this.#events.emit({ type: 'store-error', command, error });
-        reject(error);
-      };
-      const timer = this.#clock.after(this.#commandTimeout, () =>
-        fail(new CommandTimeoutError(command, this.#commandTimeout)),
-      );
-      reply.then(
-        (value) => {
-          timer.clear();
-          resolve(value);
-        },
-        (error) => {
-          timer.clear();
-          fail(error);
-        },
-      );
+      const timer = this.#clock.after(commandTimeout, () => reject(new CommandTimeoutError(command, commandTimeout)));
+      reply.then(resolve, reject).finally(() => timer.clear());
     });
   }
 }

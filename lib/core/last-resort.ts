@@ -3,7 +3,7 @@ import type { Caller } from './caller.js';
 import type { Clock } from './clock.js';
 import { CacheClosedError } from './errors.js';
 import type { Events } from './events.js';
-import { Load } from './load.js';
+import { type LimitLoads, Load } from './load.js';
 
 interface Running {
   readonly load: Load;
@@ -20,11 +20,13 @@ interface Running {
 export class LastResort {
   readonly #clock: Clock;
   readonly #events: Events;
+  readonly #limitLoads: LimitLoads;
   readonly #running = new Map<string, Running>();
 
-  constructor(clock: Clock, events: Events) {
+  constructor(clock: Clock, events: Events, limitLoads: LimitLoads) {
     this.#clock = clock;
     this.#events = events;
+    this.#limitLoads = limitLoads;
   }
 
   load(key: string, caller: Caller): void {
@@ -40,9 +42,9 @@ export class LastResort {
   }
 
   async #start(key: string, owner: Caller, callers: Caller[]): Promise<void> {
-    if (this.#events.observed) this.#events.emit({ type: 'load', key, alone: true });
+    if (this.#events.observed) this.#events.emit({ type: 'load', key, alone: true, background: false });
     const running: Running = {
-      load: new Load(key, owner, this.#clock),
+      load: new Load(key, owner, this.#clock, this.#limitLoads),
       startedAt: this.#clock.now(),
       callers,
       next: [],

@@ -100,7 +100,7 @@ export class Lease {
   }
 
   /** Ends the lease: writes what there is to write and deletes the lock, in one step, only if it is still ours. */
-  end(write: Pick<EndRequest, 'entry' | 'outcome'> = {}): Promise<EndReply> {
+  end(write: Pick<EndRequest, 'entry' | 'outcome' | 'holdOff'> = {}): Promise<EndReply> {
     this.forget();
     return this.#store.end({ kind: this.#kind, key: this.#key, token: this.token, ...write });
   }

@@ -17,14 +17,17 @@ const EXPLANATION: Record<AbortReason, string> = {
   closed: 'the application is shutting down',
 };
 
+/** Runs a load now, or when its turn comes. */
+export type LimitLoads = (load: () => Promise<unknown> | undefined) => Promise<unknown>;
+
 /** One run of one caller's loader, for at most `maxLoad`. `result` never rejects. */
 export class Load {
   readonly result: Promise<LoadResult>;
   readonly #context = new LazySignal();
   #finish!: (result: LoadResult) => void;
 
-  constructor(key: string, owner: Caller, clock: Clock) {
-    const startedAt = clock.now();
+  constructor(key: string, owner: Caller, clock: Clock, limit: LimitLoads) {
+    let startedAt = clock.now();
     const duration = () => clock.now() - startedAt;
     const { maxLoad } = owner.options;
     const timer = clock.after(maxLoad, () => {
@@ -38,7 +41,11 @@ export class Load {
         resolve(result);
       };
     });
-    owner.load(this.#context).then(
+    limit(() => {
+      // Its turn may come late.
+      startedAt = clock.now();
+      return this.#context.isAborted ? undefined : owner.load(this.#context);
+    }).then(
       (value) => this.#finish({ is: 'value', value, duration: duration() }),
       (error) => this.#finish({ is: 'error', error, duration: duration() }),
     );
@@ -62,6 +69,10 @@ class LazySignal implements LoadContext {
       if (this.#aborted) this.#controller.abort(this.#aborted.reason);
     }
     return this.#controller.signal;
+  }
+
+  get isAborted(): boolean {
+    return this.#aborted !== undefined;
   }
 
   abort(reason: unknown): void {

@@ -32,6 +32,24 @@ export interface LoadPolicy {
   readonly codec?: Codec;
   /** Whether to abort the loader when nobody in its process waits for it any more. Default false: the value is worth storing. */
   readonly abortWhenUnused?: boolean;
+  /** How long after `ttl` the old value is answered at once, while one call in all processes loads in the background. Default 0. */
+  readonly staleWhileRevalidate?: Duration;
+  /** How long after `ttl` the old value is answered when the load fails. Default 0. */
+  readonly staleIfError?: Duration;
+  /** How long after a failed load the old value is answered without trying again, in all processes. Default 1 s. */
+  readonly errorHoldOff?: Duration;
+  /** With an old value at hand (`staleIfError`): how long to wait for the loader before that is answered. Default: off. */
+  readonly softTimeout?: Duration | false;
+  /**
+   * Whether to load, now and then and in the background, before the value expires: the likelier the closer its end is and
+   * the longer a load takes (XFetch; Vattani, Chierichetti, Lowenstein: Optimal Probabilistic Cache Stampede Prevention,
+   * VLDB 2015). A number is its beta; `true` is 1. Default false.
+   */
+  readonly earlyRefresh?: boolean | number;
+  /** Whose AsyncLocalStorage context background loads run in: nobody's, or that of the caller that caused it. Default `'none'`. */
+  readonly refreshContext?: 'none' | 'caller';
+  /** When Redis is away: let the loader answer, or throw a `CacheUnavailableError`. Default `'load'`. */
+  readonly onRedisError?: 'load' | 'throw';
 }
 
 /** The options of one call, or of one decorated method. */
@@ -57,6 +75,12 @@ export interface CacheOptions {
   readonly drainTimeout?: Duration;
   /** Defaults for every call. */
   readonly defaults?: LoadPolicy;
+  /** How many loaders may run at once in this process; others wait. 0 is no limit. Default 0. */
+  readonly maxConcurrentLoads?: number;
+  /** Whether an eviction that could not reach Redis is kept and made up for before anything is read again. Default true. */
+  readonly retryEvictions?: boolean;
+  /** When the store isn't ready at the start: go on without it until it is, or fail the start. Default `'degrade'`. */
+  readonly onBoot?: 'degrade' | 'fail';
   /** Where warnings go. Default: nowhere; the Nest module gives Nest's logger. */
   readonly logger?: StampedeLogger;
 }
@@ -75,7 +99,17 @@ export const DEFAULTS = {
   isolate: 'none',
   codec: jsonCodec,
   abortWhenUnused: false,
-} as const satisfies Record<keyof LoadPolicy | 'namespace' | 'commandTimeout' | 'drainTimeout', unknown>;
+  staleWhileRevalidate: 0,
+  staleIfError: 0,
+  errorHoldOff: 1_000,
+  softTimeout: false,
+  earlyRefresh: false,
+  refreshContext: 'none',
+  onRedisError: 'load',
+  maxConcurrentLoads: 0,
+  retryEvictions: true,
+  onBoot: 'degrade',
+} as const satisfies Record<keyof LoadPolicy | Exclude<keyof CacheOptions, 'defaults' | 'logger'>, unknown>;
 
 export interface ResolvedPolicy {
   readonly lease: number;
@@ -87,7 +121,19 @@ export interface ResolvedPolicy {
   readonly isolate: Isolation;
   readonly codec: Codec;
   readonly abortWhenUnused: boolean;
+  readonly staleWhileRevalidate: number;
+  readonly staleIfError: number;
+  readonly errorHoldOff: number;
+  /** `Infinity` when it is off. */
+  readonly softTimeout: number;
+  /** XFetch's beta; 0 when it is off. */
+  readonly earlyRefresh: number;
+  readonly refreshContext: 'none' | 'caller';
+  readonly onRedisError: 'load' | 'throw';
 }
+
+/** The defaults as a call sees them. */
+export const DEFAULT_POLICY: ResolvedPolicy = { ...DEFAULTS, softTimeout: Number.POSITIVE_INFINITY, earlyRefresh: 0 };
 
 export interface ResolvedLoadOptions extends ResolvedPolicy {
   /** Milliseconds, or the user's function. */
@@ -100,7 +146,7 @@ export interface ResolvedLoadOptions extends ResolvedPolicy {
 const SHORTEST_LEASE = 100;
 
 /** @throws InvalidOptionError naming the option */
-export function resolvePolicy(given: LoadPolicy, base: ResolvedPolicy = DEFAULTS): ResolvedPolicy {
+export function resolvePolicy(given: LoadPolicy, base: ResolvedPolicy = DEFAULT_POLICY): ResolvedPolicy {
   return {
     lease: durationOr(base.lease, given.lease, 'lease', SHORTEST_LEASE),
     wait: durationOr(base.wait, given.wait, 'wait', 0),
@@ -111,6 +157,13 @@ export function resolvePolicy(given: LoadPolicy, base: ResolvedPolicy = DEFAULTS
     isolate: oneOf(base.isolate, given.isolate, 'isolate', ['none', 'decode', 'freeze']),
     codec: codecOr(base.codec, given.codec),
     abortWhenUnused: oneOf(base.abortWhenUnused, given.abortWhenUnused, 'abortWhenUnused', [true, false]),
+    staleWhileRevalidate: windowOr(base.staleWhileRevalidate, given.staleWhileRevalidate, 'staleWhileRevalidate'),
+    staleIfError: windowOr(base.staleIfError, given.staleIfError, 'staleIfError'),
+    errorHoldOff: durationOr(base.errorHoldOff, given.errorHoldOff, 'errorHoldOff', 0),
+    softTimeout: softTimeoutOr(base.softTimeout, given.softTimeout),
+    earlyRefresh: betaOr(base.earlyRefresh, given.earlyRefresh),
+    refreshContext: oneOf(base.refreshContext, given.refreshContext, 'refreshContext', ['none', 'caller']),
+    onRedisError: oneOf(base.onRedisError, given.onRedisError, 'onRedisError', ['load', 'throw']),
   };
 }
 
@@ -147,6 +200,22 @@ export function resolveDrainTimeout(options: CacheOptions): number {
   return durationOr(DEFAULTS.drainTimeout, options.drainTimeout, 'drainTimeout', 0);
 }
 
+/** How many loaders may run at once; `Infinity` for no limit. */
+export function resolveMaxConcurrentLoads({ maxConcurrentLoads = DEFAULTS.maxConcurrentLoads }: CacheOptions): number {
+  if (Number.isSafeInteger(maxConcurrentLoads) && maxConcurrentLoads >= 0) {
+    return maxConcurrentLoads === 0 ? Number.POSITIVE_INFINITY : maxConcurrentLoads;
+  }
+  throw new InvalidOptionError('maxConcurrentLoads', maxConcurrentLoads, 'a whole number, or 0 for no limit');
+}
+
+export function resolveOnBoot({ onBoot }: CacheOptions): 'degrade' | 'fail' {
+  return oneOf(DEFAULTS.onBoot, onBoot, 'onBoot', ['degrade', 'fail']);
+}
+
+export function resolveRetryEvictions({ retryEvictions }: CacheOptions): boolean {
+  return oneOf(DEFAULTS.retryEvictions, retryEvictions, 'retryEvictions', [true, false]);
+}
+
 /** A namespace is the start of keys whose hash tag begins with the first brace, so it has none. */
 export function resolveNamespace(namespace: unknown = DEFAULTS.namespace): string {
   if (typeof namespace === 'string' && /^[^{}\s]+$/.test(namespace)) return namespace;
@@ -162,6 +231,22 @@ function durationOr(base: number, given: unknown, option: string, min: number): 
   return given === undefined ? base : parseDuration(given, option, { min, max: LONGEST_WAIT });
 }
 
+/** The store keeps a window, not this process, so that it may be as long as one likes. */
+function windowOr(base: number, given: unknown, option: string): number {
+  return given === undefined ? base : parseDuration(given, option);
+}
+
+function softTimeoutOr(base: number, given: unknown): number {
+  return given === false ? Number.POSITIVE_INFINITY : durationOr(base, given, 'softTimeout', 0);
+}
+
+function betaOr(base: number, given: unknown): number {
+  if (given === undefined) return base;
+  if (typeof given === 'boolean') return given ? 1 : 0;
+  if (typeof given === 'number' && given >= 0 && given < Number.POSITIVE_INFINITY) return given;
+  throw new InvalidOptionError('earlyRefresh', given, 'true, false, or the beta of XFetch as a number from 0');
+}
+
 function fractionOr(base: number, given: unknown): number {
   if (given === undefined) return base;
   if (typeof given === 'number' && given >= 0 && given <= 1) return given;
@@ -175,8 +260,13 @@ function codecOr(base: Codec, given: unknown): Codec {
   throw new InvalidOptionError('codec', given, 'an object with the functions encode(value) and decode(text)');
 }
 
-function oneOf<V extends string | boolean>(base: V, given: unknown, option: string, allowed: readonly V[]): V {
+function oneOf<V extends string | boolean>(base: NoInfer<V>, given: unknown, option: string, allowed: readonly V[]): V {
   if (given === undefined) return base;
   if ((allowed as readonly unknown[]).includes(given)) return given as V;
   throw new InvalidOptionError(option, given, allowed.map((value) => JSON.stringify(value)).join(' or '));
+}
+
+/** Whether a call may be answered with a value that is no longer fresh, or looks at how fresh it is. */
+export function looksAtAge(options: ResolvedPolicy): boolean {
+  return options.staleWhileRevalidate > 0 || options.staleIfError > 0 || options.earlyRefresh > 0;
 }

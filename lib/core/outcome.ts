@@ -41,12 +41,15 @@ export type Outcome =
   | { readonly is: 'value'; readonly payload: string }
   | { readonly is: 'error'; readonly text: string };
 
+/** What the text of an error's outcome begins with; stores look at that. */
+export const ERROR_OUTCOME = 'e';
+
 export function formatOutcome(outcome: Outcome): string {
-  return outcome.is === 'value' ? `v${outcome.payload}` : `e${outcome.text}`;
+  return outcome.is === 'value' ? `v${outcome.payload}` : `${ERROR_OUTCOME}${outcome.text}`;
 }
 
 export function parseOutcome(text: string): Outcome | undefined {
   if (text.startsWith('v')) return { is: 'value', payload: text.slice(1) };
-  if (text.startsWith('e')) return { is: 'error', text: text.slice(1) };
+  if (text.startsWith(ERROR_OUTCOME)) return { is: 'error', text: text.slice(1) };
   return undefined;
 }

@@ -1,23 +1,29 @@
 /** What the store had for a key: a text, nothing, or an error that says why it could not be read. */
-export type Found = string | undefined | Error;
+export type Text = string | undefined | Error;
 
-/** The read had no reply. */
-export const STORE_AWAY = Symbol('store away');
+/** What a read came to: a text and, if somebody asked for it, the store's time; or why the store did not answer. */
+export type Found = { readonly text: Text; readonly now: number | undefined } | { readonly storeAway: unknown };
 
-/** Whoever asked for a key; told once what was found, together with the others who asked for it in the same tick. */
-export type Deliver<Reader> = (key: string, readers: readonly Reader[], found: Found | typeof STORE_AWAY) => void;
+/** Tells those who asked for a key in the same tick what was found. */
+export type Deliver<Reader> = (key: string, readers: readonly Reader[], found: Found) => void;
+
+type Read = (
+  keys: readonly string[],
+  withTime: boolean,
+) => Promise<{ readonly texts: readonly Text[]; readonly now?: number }>;
 
 /**
  * The reads that start in one tick of the event loop, sent together when it ends. Who asks later is in the next batch, since
  * a reply proves nothing to those who came after its command was sent.
  */
 export class Reads<Reader> {
-  readonly #read: (keys: readonly string[]) => Promise<readonly Found[]>;
+  readonly #read: Read;
   readonly #deliver: Deliver<Reader>;
   readonly #underWay = new Set<Promise<void>>();
   #batch: Map<string, Reader[]> | undefined;
+  #withTime = false;
 
-  constructor(read: (keys: readonly string[]) => Promise<readonly Found[]>, deliver: Deliver<Reader>) {
+  constructor(read: Read, deliver: Deliver<Reader>) {
     this.#read = read;
     this.#deliver = deliver;
   }
@@ -27,8 +33,9 @@ export class Reads<Reader> {
     return this.#underWay;
   }
 
-  add(key: string, readers: readonly Reader[]): void {
+  add(key: string, readers: readonly Reader[], withTime: boolean): void {
     this.#batch ??= this.#begin();
+    this.#withTime ||= withTime;
     const batched = this.#batch.get(key);
     if (batched) batched.push(...readers);
     else this.#batch.set(key, [...readers]);
@@ -44,14 +51,16 @@ export class Reads<Reader> {
   }
 
   #send(batch: ReadonlyMap<string, readonly Reader[]>): Promise<void> {
+    const withTime = this.#withTime;
     this.#batch = undefined;
-    return this.#read([...batch.keys()]).then(
-      (found) => {
+    this.#withTime = false;
+    return this.#read([...batch.keys()], withTime).then(
+      ({ texts, now }) => {
         let i = 0;
-        for (const [key, readers] of batch) this.#deliver(key, readers, found[i++]);
+        for (const [key, readers] of batch) this.#deliver(key, readers, { text: texts[i++], now });
       },
-      () => {
-        for (const [key, readers] of batch) this.#deliver(key, readers, STORE_AWAY);
+      (storeAway) => {
+        for (const [key, readers] of batch) this.#deliver(key, readers, { storeAway });
       },
     );
   }

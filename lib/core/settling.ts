@@ -1,7 +1,7 @@
 import { Answer } from './answer.js';
 import type { Caller } from './caller.js';
 import { CacheClosedError } from './errors.js';
-import type { Events } from './events.js';
+import type { Events, StaleReason } from './events.js';
 import type { LoadResult } from './load.js';
 import { type ErrorCodec, parseOutcome } from './outcome.js';
 import type { EndReply } from './store.js';
@@ -13,19 +13,43 @@ export type Settle = (caller: Caller) => void;
 /** What `end` came to; `unanswered` when the store was away, or had no reply in time. */
 export type EndResult = EndReply | { readonly is: 'unanswered'; readonly error?: unknown };
 
-/** What callers in the loading process get: the value, or the very error that was thrown, or that all is over. */
-export function settleWith(result: LoadResult, owner: Caller, payload?: string): Settle {
-  if (result.is === 'value') {
-    const answer = Answer.loaded(result.value, owner.options.codec, payload);
-    return (caller) => caller.answer(answer);
+/** The loaded value, as callers get it. */
+export function answerOf(result: LoadResult, owner: Caller, { payload }: Write): Answer | undefined {
+  return result.is === 'value' ? Answer.loaded(result.value, owner.options.codec, payload) : undefined;
+}
+
+/** What callers in the loading process get: the value, or the very error that was thrown unless they have an old value. */
+export function settleWith(events: Events, key: string, result: LoadResult, answer: Answer | undefined): Settle {
+  if (answer) return (caller) => caller.answer(answer);
+  if (result.is === 'error') {
+    const { error } = result;
+    return (caller) => answerStale(events, key, caller, 'if-error', error) || caller.fail(error);
   }
-  if (result.is === 'error') return (caller) => caller.fail(result.error);
   // Who joined a load in the moment in which it was given up, since nobody waited for it, goes round again.
-  return (caller) => result.why === 'closed' && caller.fail(new CacheClosedError());
+  return (caller) => result.is === 'aborted' && result.why === 'closed' && caller.fail(new CacheClosedError());
+}
+
+/** Answers with the old value, if this caller has one. */
+export function answerStale(
+  events: Events,
+  key: string,
+  caller: Caller,
+  reason: StaleReason,
+  error?: unknown,
+): boolean {
+  if (!caller.stale || caller.settled) return false;
+  if (events.observed) events.emit({ type: 'stale', key, reason, ...(error !== undefined && { error }) });
+  caller.answer(caller.stale);
+  return true;
 }
 
 /** What callers get of a load in another process; `undefined` when its text can't be read. */
-export function readOutcome(text: string, reader: Caller | undefined, errorCodec: ErrorCodec): Settle | undefined {
+export function readOutcome(
+  { events, errorCodec }: { readonly events: Events; readonly errorCodec: ErrorCodec },
+  key: string,
+  text: string,
+  reader: Caller | undefined,
+): Settle | undefined {
   const outcome = parseOutcome(text);
   if (!outcome || !reader) return undefined;
   try {
@@ -34,7 +58,9 @@ export function readOutcome(text: string, reader: Caller | undefined, errorCodec
       return (caller) => caller.answer(answer);
     }
     const error = errorCodec.decode(outcome.text);
-    return (caller) => caller.options.shareErrors && caller.fail(error);
+    return (caller) =>
+      answerStale(events, key, caller, 'if-error', error) ||
+      ((caller.options.shareErrors || caller.isBackground) && caller.fail(error));
   } catch {
     return undefined;
   }

@@ -1,20 +1,26 @@
+import { AsyncResource } from 'node:async_hooks';
+import { LRUCache } from 'lru-cache';
 import type { Observable } from 'rxjs';
-import { Answer } from './answer.js';
+import { type Aged, isDueEarly, readAged, stalenessOf } from './aged.js';
+import type { Answer } from './answer.js';
 import { Caller, type Loader } from './caller.js';
 import type { Coordination } from './coordination.js';
-import { formatEntry, parseEntry } from './entry.js';
+import { formatEntry } from './entry.js';
 import {
   CacheClosedError,
   CacheEvictionError,
   CacheUnavailableError,
+  EvictionPendingError,
   InvalidKeyError,
   InvalidOptionError,
 } from './errors.js';
 import type { CacheEvent } from './events.js';
 import { Flight, type Start } from './flight.js';
 import { LastResort } from './last-resort.js';
+import type { LimitLoads } from './load.js';
 import {
   type LoadOptions,
+  looksAtAge,
   type ResolvedLoadOptions,
   type ResolvedPolicy,
   resolveLoadOptions,
@@ -22,14 +28,19 @@ import {
   type Ttl,
 } from './options.js';
 import type { ErrorCodec } from './outcome.js';
-import { type Found, Reads, STORE_AWAY } from './reads.js';
-import type { ReplaceRequest, StoredEntry } from './store.js';
-import type { Freshness, Tower } from './tower.js';
-import { storedFor } from './write.js';
+import type { Eviction } from './pending-evictions.js';
+import { type Found, Reads } from './reads.js';
+import { answerStale } from './settling.js';
+import type { StoredEntry } from './store.js';
+import type { Tower } from './tower.js';
+import { freshFor, makeEntry } from './write.js';
+
+/** The longest that a value loaded while the store is away is kept, in milliseconds, and how many are. */
+const MOST_KEPT = 1_000;
+const MOST_KEPT_KEYS = 10_000;
 
 /** Who only looks: `get` and `has`. */
 interface Peek {
-  readonly codec: ResolvedPolicy['codec'];
   look(found: Answer | undefined): void;
 }
 
@@ -47,24 +58,34 @@ export class StampedeCache {
   readonly #flights = new Map<string, Flight>();
   /** Every flight that isn't over: those above, and those whose lease has ended. */
   readonly #airborne = new Map<Flight, Promise<void>>();
-  /** Each `set` that isn't over: between its two steps it has the lock. */
-  readonly #sets = new Set<Promise<void>>();
+  /** Each `set`, `evict` and `expire` that isn't over: between its two steps a `set` has the lock. */
+  readonly #writes = new Set<Promise<void>>();
+  /** Some calls have windows and others none: those, too, need the store's time for what the former have stored. */
+  #needsTime = false;
+  /** What was loaded while the store is away. */
+  readonly #kept: LRUCache<string, Answer>;
+  /** The AsyncLocalStorage context of background loads: that of whoever makes the cache, which is no request. */
+  readonly #nobody = new AsyncResource('StampedeCacheBackground');
   /** From now on nothing takes a lock. */
   #closed = false;
 
-  constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec) {
+  constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec, limitLoads: LimitLoads) {
     this.#policy = policy;
+    this.#kept = new LRUCache({ max: MOST_KEPT_KEYS, ttl: MOST_KEPT, ttlResolution: 0, perf: coordination.clock });
     this.#reads = new Reads(
-      (keys) => coordination.store.read(keys),
+      (keys, withTime) => coordination.store.read(keys, withTime),
       (key, readers, found) => this.#deliver(key, readers, found),
     );
     this.#tower = {
       ...coordination,
       errorCodec,
-      lastResort: new LastResort(coordination.clock, coordination.events),
-      readEntry: (key, text, caller, fresh) => this.#readEntry(key, text, caller?.options ?? policy, fresh),
+      lastResort: new LastResort(coordination.clock, coordination.events, limitLoads),
+      limitLoads,
+      readEntry: (key, text, caller) => this.#readEntry(key, text, caller?.options ?? policy),
+      keep: (key, answer, { px, freshFor = px }) => this.#kept.set(key, answer, { ttl: Math.min(freshFor, MOST_KEPT) }),
       depart: (flight) => this.#depart(flight),
-      read: (key, callers) => this.#reads.add(key, callers),
+      read: (key, callers) =>
+        this.#reads.add(key, callers, this.#needsTime || callers.some(({ options }) => looksAtAge(options))),
       lead: (key, callers) => this.#board(key, callers, { is: 'miss' }),
     };
   }
@@ -107,8 +128,10 @@ export class StampedeCache {
     checkKey(key);
     const caller = new Caller(loader, options, this.#tower.clock.now());
     const flight = this.#flights.get(key);
-    if (flight) flight.join([caller]);
-    else this.#reads.add(key, [caller]);
+    const readsAnyway = looksAtAge(options);
+    // Who may get an old value looks for it first, even while others load.
+    if (flight && !readsAnyway && !flight.isBackground) flight.join([caller]);
+    else this.#reads.add(key, [caller], readsAnyway || this.#needsTime);
     return caller.promise as Promise<T>;
   }
 
@@ -141,15 +164,13 @@ export class StampedeCache {
   async set<T>(key: string, value: T, options: Ttl<T> | SetOptions<T>): Promise<void> {
     checkKey(key);
     const resolved = resolveLoadOptions(options, this.#policy);
-    const px = storedFor(value, resolved, this.#tower.random);
-    if (px === 0) return this.evict(key);
-    const entry = { text: formatEntry(resolved.codec.encode(value), 0), px };
+    const ttl = freshFor(value, resolved, this.#tower.random);
+    if (ttl === 0) return this.evict(key);
+    const entry = makeEntry(formatEntry(resolved.codec.encode(value), 0), ttl, resolved);
     if (this.#closed) throw new CacheUnavailableError('set', { cause: new CacheClosedError() });
-    const setting = this.#set(key, entry);
-    this.#sets.add(setting);
-    await setting.finally(() => this.#sets.delete(setting));
+    await this.#write(key, this.#set(key, entry));
     const { events } = this.#tower;
-    if (events.observed) events.emit({ type: 'set', key, ttl: px });
+    if (events.observed) events.emit({ type: 'set', key, ttl });
   }
 
   /** Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. */
@@ -158,7 +179,7 @@ export class StampedeCache {
     const { store } = this.#tower;
     const replaced = this.#flights.get(key)?.replacing();
     try {
-      await store.replace({ key, by: { claim: token, lease: this.#policy.lease } });
+      await store.claim(key, token, this.#policy.lease);
       replaced?.(true);
       const end = await store.end({ kind: 'cache', key, token, entry });
       if (end.is === 'held' && !end.stored) throw new Error(end.error);
@@ -181,7 +202,7 @@ export class StampedeCache {
     const failed: string[] = [];
     let cause: unknown;
     const evictions = [...new Set(all)].map((key) =>
-      this.#replace({ key, by: 'evict' }).catch((error) => {
+      this.#evict(key, 'evict').catch((error) => {
         failed.push(key);
         cause = error;
       }),
@@ -199,7 +220,7 @@ export class StampedeCache {
   async expire(key: string): Promise<void> {
     checkKey(key);
     try {
-      await this.#replace({ key, by: 'expire' });
+      await this.#evict(key, 'expire');
     } catch (cause) {
       throw new CacheUnavailableError('expire', { cause });
     }
@@ -250,30 +271,96 @@ export class StampedeCache {
 
   /** What may take off, or has, and what has a lock besides. */
   get #underWay(): Promise<void>[] {
-    return [...this.#reads.underWay, ...this.#airborne.values(), ...this.#sets];
+    return [...this.#reads.underWay, ...this.#airborne.values(), ...this.#writes];
   }
 
-  /** What a read found goes to all who had asked; those who find nothing board a flight. */
-  #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found | typeof STORE_AWAY): void {
+  /** What a read found goes to all who had asked; those for whom it isn't good enough board a flight. */
+  #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found): void {
     const callers = readers.filter((reader) => reader instanceof Caller);
-    const codecs = callers[0]?.options ?? (readers[0] as Peek);
-    const text = typeof found === 'string' ? found : undefined;
-    const answer = text === undefined ? 'missed' : this.#readEntry(key, text, codecs, 'if never stamped');
-    for (const reader of readers) {
-      if (reader instanceof Caller) {
-        if (answer instanceof Answer) this.#hit(key, reader, answer);
-      } else reader.look(answer instanceof Answer ? answer : undefined);
+    const peeks = readers.filter((reader): reader is Peek => !(reader instanceof Caller));
+    if ('storeAway' in found) {
+      for (const peek of peeks) peek.look(undefined);
+      if (callers.length > 0) this.#doWithout(key, callers, found.storeAway);
+      return;
     }
-    if (answer instanceof Answer || callers.length === 0) return;
+    const { text, now } = found;
+    if (text instanceof EvictionPendingError) {
+      for (const peek of peeks) peek.look(undefined);
+      if (callers.length > 0) this.#doWithout(key, callers, text);
+      return;
+    }
+    if (this.#kept.size > 0) this.#kept.clear();
+    const aged = typeof text === 'string' ? this.#readEntry(key, text, callers[0]?.options ?? this.#policy) : undefined;
+    const staleness = aged && stalenessOf(aged, now);
+    if (staleness === 'unknown') {
+      this.#needsTime = true;
+      this.#reads.add(key, readers, true);
+      return;
+    }
+    for (const peek of peeks) peek.look(staleness === 'fresh' ? aged?.answer : undefined);
+    if (callers.length === 0) return;
+    if (aged && staleness === 'fresh') this.#hit(key, callers, aged, now);
+    else if (aged && typeof staleness === 'number') this.#stale(key, callers, aged.answer, staleness);
+    else this.#miss(key, callers, { is: 'miss', unreadable: typeof text === 'string' && !aged ? text : undefined });
+  }
+
+  #hit(key: string, callers: readonly Caller[], aged: Aged, now: number | undefined): void {
+    const { events, random } = this.#tower;
+    for (const caller of callers) {
+      if (events.observed) events.emit({ type: 'hit', key });
+      caller.answer(aged.answer);
+    }
+    if (now === undefined) return;
+    const eager = callers.find(
+      ({ options }) => options.earlyRefresh > 0 && isDueEarly(aged, now, options.earlyRefresh, random),
+    );
+    if (eager) this.#refresh(key, eager, aged.freshUntil);
+  }
+
+  /** There is something old: whoever may have that gets it at once, or keeps it at hand. */
+  #stale(key: string, callers: readonly Caller[], answer: Answer, staleness: number): void {
+    const { events } = this.#tower;
+    const boarding: Caller[] = [];
+    let answered: Caller | undefined;
+    for (const caller of callers) {
+      const { staleWhileRevalidate, staleIfError } = caller.options;
+      if (staleness < Math.max(staleWhileRevalidate, staleIfError)) caller.stale = answer;
+      if (staleness >= staleWhileRevalidate) boarding.push(caller);
+      else if (answerStale(events, key, caller, 'while-revalidate')) answered = caller;
+    }
+    if (boarding.length > 0) this.#miss(key, boarding, { is: 'miss' });
+    else if (answered) this.#refresh(key, answered);
+  }
+
+  #miss(key: string, callers: readonly Caller[], start: Start): void {
     const { events } = this.#tower;
     if (events.observed) for (const _ of callers) events.emit({ type: 'miss', key });
-    if (found === STORE_AWAY) this.#board(key, callers, { is: 'store away' });
-    else this.#board(key, callers, { is: 'miss', unreadable: answer === 'unreadable' ? text : undefined });
+    this.#board(key, callers, start);
   }
 
-  #hit(key: string, caller: Caller, answer: Answer): void {
-    if (this.#tower.events.observed) this.#tower.events.emit({ type: 'hit', key });
-    caller.answer(answer);
+  /** The store is away: what was loaded here within the last second will do; otherwise loaders answer. */
+  #doWithout(key: string, callers: readonly Caller[], error: unknown): void {
+    const kept = this.#closed ? undefined : this.#kept.get(key);
+    if (!kept) this.#miss(key, callers, { is: 'store away', error });
+    else this.#answerKept(key, callers, kept);
+  }
+
+  #answerKept(key: string, callers: readonly Caller[], kept: Answer): void {
+    const { events } = this.#tower;
+    for (const caller of callers) {
+      if (events.observed) events.emit({ type: 'kept', key });
+      caller.answer(kept);
+    }
+  }
+
+  /**
+   * One load in the background, unless one is under way here or in another process.
+   *
+   * @param refreshing the moment until which the entry is fresh, if it is to be replaced before that
+   */
+  #refresh(key: string, caller: Caller, refreshing?: number): void {
+    if (this.#flights.has(key)) return;
+    this.#takeOff(key, [caller.inBackground(this.#nobody, this.#tower.clock.now())], { is: 'miss', refreshing });
   }
 
   /** The callers join the flight of their key, or a new one. */
@@ -288,7 +375,7 @@ export class StampedeCache {
     this.#flights.set(key, flight);
     flight.join(callers);
     const landing = flight
-      .fly(this.#closed ? { is: 'store away' } : start)
+      .fly(this.#closed ? { is: 'store away', error: new CacheClosedError() } : start)
       .catch((error) => flight.close(error))
       .finally(() => {
         this.#airborne.delete(flight);
@@ -301,39 +388,43 @@ export class StampedeCache {
     if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
   }
 
-  #readEntry(
-    key: string,
-    text: string,
-    { codec }: Pick<ResolvedPolicy, 'codec'>,
-    fresh: Freshness,
-  ): Answer | 'stale' | 'unreadable' {
-    const entry = parseEntry(text);
-    if (entry?.freshUntil !== undefined && fresh !== 'proven') return 'stale';
+  #readEntry(key: string, text: string, { codec }: Pick<ResolvedPolicy, 'codec'>): Aged | undefined {
     try {
-      if (!entry) throw new TypeError('The stored text is not an entry of this version, or it is cut.');
-      return Answer.decode(entry.payload, codec);
+      return readAged(text, codec);
     } catch (error) {
       if (this.#tower.events.observed) this.#tower.events.emit({ type: 'unreadable', key, error });
-      return 'unreadable';
+      return undefined;
     }
   }
 
   #peek(key: string): Promise<Answer | undefined> {
     checkKey(key);
-    return new Promise((look) => this.#reads.add(key, [{ codec: this.#policy.codec, look }]));
+    return new Promise((look) => this.#reads.add(key, [{ look }], true));
   }
 
-  async #replace(request: ReplaceRequest & { by: 'evict' | 'expire' }): Promise<void> {
-    const { store, events } = this.#tower;
-    const replaced = this.#flights.get(request.key)?.replacing();
+  /** What is kept of this key goes, and also what a load that is under way keeps until the write is over. */
+  async #write(key: string, write: Promise<void>): Promise<void> {
+    this.#kept.delete(key);
+    this.#writes.add(write);
     try {
-      await store.replace(request);
+      await write;
+    } finally {
+      this.#writes.delete(write);
+      this.#kept.delete(key);
+    }
+  }
+
+  async #evict(key: string, by: Eviction): Promise<void> {
+    const { store, events } = this.#tower;
+    const replaced = this.#flights.get(key)?.replacing();
+    try {
+      await this.#write(key, store.evict(key, by));
     } catch (error) {
       replaced?.(false);
       throw error;
     }
     replaced?.(true);
-    if (events.observed) events.emit({ type: request.by, key: request.key });
+    if (events.observed) events.emit({ type: by, key });
   }
 }
 

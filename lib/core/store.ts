@@ -12,8 +12,8 @@ export interface Store {
   /** Begins to connect and to listen. Resolves when the store is ready; rejects when it isn't in time. */
   start(): Promise<void>;
 
-  /** The entries' texts, in the order of the keys; `undefined` where there is none, an `Error` where one can't be read. */
-  read(keys: readonly string[]): Promise<readonly (string | undefined | Error)[]>;
+  /** The entries' texts, and the store's time if it is asked for, in one round trip. */
+  read(keys: readonly string[], withTime?: boolean): Promise<ReadReply>;
 
   /** Rechecks the entry and, if it is missing, takes the lock; if that is refused, registers this process as follower. */
   lead(request: LeadRequest): Promise<LeadReply>;
@@ -37,6 +37,13 @@ export interface Store {
   close(): Promise<void>;
 }
 
+export interface ReadReply {
+  /** In the order of the keys; `undefined` where there is none, an `Error` where one can't be read. */
+  readonly texts: readonly (string | undefined | Error)[];
+  /** Milliseconds since the epoch, in the store's own time. */
+  readonly now?: number;
+}
+
 /** A key's locks: the cache's own, and the lock service's. They never meet. */
 export type LockKind = 'cache' | 'lock';
 
@@ -53,6 +60,10 @@ export interface LeadRequest {
   readonly unreadable?: string | undefined;
   /** Whether to be registered as a follower when refused. */
   readonly follow: boolean;
+  /** An entry that is fresh until this very moment counts as stale: it is to be replaced early. */
+  readonly refreshing?: number | undefined;
+  /** While a stale entry is there, the error of the last load counts as an outcome for whoever asks. */
+  readonly heedsError?: boolean;
 }
 
 export type LeadReply =
@@ -87,6 +98,8 @@ export interface EndRequest {
   readonly entry?: StoredEntry | undefined;
   /** What the load came to, for followers; kept for two seconds, and only if there are any. */
   readonly outcome?: string | undefined;
+  /** Milliseconds to keep the outcome, followers or not, if there is a stale entry to be answered meanwhile. */
+  readonly holdOff?: number | undefined;
 }
 
 export interface StoredEntry {

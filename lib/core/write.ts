@@ -2,9 +2,9 @@ import { parseDuration } from './durations.js';
 import { formatEntry } from './entry.js';
 import type { NotStoredReason } from './events.js';
 import type { LoadResult } from './load.js';
-import type { ResolvedLoadOptions } from './options.js';
+import { looksAtAge, type ResolvedLoadOptions, type ResolvedPolicy } from './options.js';
 import { type ErrorCodec, formatOutcome } from './outcome.js';
-import type { StoredEntry } from './store.js';
+import { SHORT_LIVED, type StoredEntry } from './store.js';
 import type { Random } from './waiting.js';
 
 /** What to store of a value, and what to tell followers when it isn't stored. */
@@ -13,13 +13,12 @@ export interface Write {
   readonly payload?: string;
   readonly entry?: StoredEntry;
   readonly outcome?: string | undefined;
+  /** Milliseconds in which an error keeps others from trying again. */
+  readonly holdOff?: number;
   readonly notStored?: { readonly reason: NotStoredReason; readonly error?: unknown };
 }
 
 type LoadedOrFailed = Exclude<LoadResult, { readonly is: 'aborted' }>;
-
-/** An entry that lives shorter may be gone before the last follower looks, so its outcome is kept as well. */
-const SHORT_LIVED = 1_000;
 
 /** Decides what becomes of a load's result. Never throws: whoever waits for it gets it in any case. */
 export function planWrite(
@@ -28,7 +27,10 @@ export function planWrite(
   { random, errorCodec }: { readonly random: Random; readonly errorCodec: ErrorCodec },
 ): Write {
   if (result.is === 'value') return planValue(result.value, result.duration, options, random);
-  return options.shareErrors ? { outcome: outcomeOfError(result.error, errorCodec) } : {};
+  const { shareErrors, errorHoldOff } = options;
+  const holdOff = looksAtAge(options) ? errorHoldOff : 0;
+  if (!shareErrors && holdOff === 0) return {};
+  return { outcome: outcomeOfError(result.error, errorCodec), ...(holdOff > 0 && { holdOff }) };
 }
 
 function planValue(value: unknown, loadTime: number, options: ResolvedLoadOptions, random: Random): Write {
@@ -41,10 +43,10 @@ function planValue(value: unknown, loadTime: number, options: ResolvedLoadOption
   const outcome = formatOutcome({ is: 'value', payload });
   try {
     if (options.cacheIf && !options.cacheIf(value)) return { payload, outcome, notStored: { reason: 'cacheIf' } };
-    const px = storedFor(value, options, random);
-    if (px === 0) return { payload, outcome, notStored: { reason: 'ttl' } };
-    const entry = { text: formatEntry(payload, loadTime), px };
-    return px < SHORT_LIVED ? { payload, entry, outcome } : { payload, entry };
+    const ttl = freshFor(value, options, random);
+    if (ttl === 0) return { payload, outcome, notStored: { reason: 'ttl' } };
+    const entry = makeEntry(formatEntry(payload, loadTime), ttl, options);
+    return ttl < SHORT_LIVED ? { payload, entry, outcome } : { payload, entry };
   } catch (error) {
     return { payload, outcome, notStored: { reason: 'options', error } };
   }
@@ -60,12 +62,22 @@ function outcomeOfError(error: unknown, errorCodec: ErrorCodec): string | undefi
   }
 }
 
+/** An entry that may be answered when it is no longer fresh is kept longer, and says until when it is fresh. */
+export function makeEntry(
+  text: string,
+  ttl: number,
+  { staleWhileRevalidate, staleIfError, earlyRefresh }: ResolvedPolicy,
+): StoredEntry {
+  const window = Math.max(staleWhileRevalidate, staleIfError);
+  return window > 0 || earlyRefresh > 0 ? { text, px: ttl + window, freshFor: ttl } : { text, px: ttl };
+}
+
 /**
- * Milliseconds to keep the value; 0 for not at all.
+ * Milliseconds the value is fresh; 0 when it isn't to be stored.
  *
  * @throws InvalidOptionError when a `ttl` function returns no duration, or what it throws
  */
-export function storedFor(
+export function freshFor(
   value: unknown,
   { ttl, ttlJitter }: Pick<ResolvedLoadOptions, 'ttl' | 'ttlJitter'>,
   random: Random,

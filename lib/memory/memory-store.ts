@@ -1,5 +1,6 @@
 import { stampEntry } from '../core/entry.js';
 import { CacheClosedError } from '../core/errors.js';
+import { ERROR_OUTCOME } from '../core/outcome.js';
 import {
   type EndReply,
   type EndRequest,
@@ -7,6 +8,7 @@ import {
   type LeadRequest,
   type LockKind,
   OUTCOME_KEPT,
+  type ReadReply,
   type RenewReply,
   type RenewRequest,
   type ReplaceRequest,
@@ -40,14 +42,15 @@ export class MemoryStore implements Store {
     await this.#send();
   }
 
-  async read(keys: readonly string[]): Promise<readonly (string | undefined)[]> {
+  async read(keys: readonly string[], withTime = false): Promise<ReadReply> {
     await this.#send();
-    return keys.map((key) => this.#server.entries.get(key));
+    const texts = keys.map((key) => this.#server.entries.get(key));
+    return withTime ? { texts, now: Math.floor(this.#server.now()) } : { texts };
   }
 
   async lead(request: LeadRequest): Promise<LeadReply> {
     await this.#send();
-    const { kind, key, token, waitedFor, unreadable } = request;
+    const { kind, key, token, waitedFor, unreadable, refreshing, heedsError = false } = request;
     if (kind === 'lock') {
       const lock = this.#take(request);
       return lock.token === token ? { is: 'leading', fencingToken: lock.fencingToken } : this.#follow(request, lock);
@@ -55,10 +58,12 @@ export class MemoryStore implements Store {
 
     const text = this.#server.entries.get(key);
     const freshUntil = text === undefined || text === unreadable ? undefined : freshUntilOf(text);
-    if (text !== undefined && freshUntil !== undefined && freshUntil > this.#server.now()) return { is: 'hit', text };
+    const isFresh = freshUntil !== undefined && freshUntil !== refreshing && freshUntil > this.#server.now();
+    if (text !== undefined && isFresh) return { is: 'hit', text };
 
     const outcome = this.#server.outcomes.get(key);
-    if (outcome && outcome.token === waitedFor) return { is: 'outcome', text: outcome.text };
+    const isHeeded = heedsError && freshUntil !== undefined && outcome?.text.startsWith(ERROR_OUTCOME);
+    if (outcome && (outcome.token === waitedFor || isHeeded)) return { is: 'outcome', text: outcome.text };
 
     const stale = freshUntil !== undefined && { stale: text };
     const lock = this.#take(request);
@@ -83,7 +88,7 @@ export class MemoryStore implements Store {
     return { is: 'waiting', token: lock.token, leaseLeft, wakes: follow };
   }
 
-  async end({ kind, key, token, entry, outcome }: EndRequest): Promise<EndReply> {
+  async end({ kind, key, token, entry, outcome, holdOff = 0 }: EndRequest): Promise<EndReply> {
     await this.#send();
     const name = lockName(kind, key);
     const lock = this.#server.locks.get(name);
@@ -91,9 +96,11 @@ export class MemoryStore implements Store {
 
     if (entry) this.#server.entries.set(key, this.#stamp(entry), entry.px);
     this.#server.locks.delete(name);
-    const found = entry !== undefined && entry.px >= SHORT_LIVED;
-    if (outcome !== undefined && lock.followers.size > 0 && !found) {
-      this.#server.outcomes.set(key, { token, text: outcome }, OUTCOME_KEPT);
+    const willBeFound = entry !== undefined && (entry.freshFor ?? entry.px) >= SHORT_LIVED;
+    if (outcome !== undefined && !willBeFound) {
+      const isHeld = holdOff > 0 && this.#server.entries.get(key) !== undefined;
+      const kept = isHeld ? holdOff : lock.followers.size > 0 ? OUTCOME_KEPT : 0;
+      if (kept > 0) this.#server.outcomes.set(key, { token, text: outcome }, kept);
     }
     this.#server.publish(lock.followers, token);
     return { is: 'held', stored: entry !== undefined };
@@ -134,7 +141,9 @@ export class MemoryStore implements Store {
     const { entries } = this.#server;
     const timeLeft = entries.timeLeft(key);
     const text = entries.get(key);
-    if (text !== undefined && freshUntilOf(text) !== undefined) entries.set(key, stampEntry(text, 0), timeLeft);
+    const now = Math.floor(this.#server.now());
+    // What is stale already keeps its age.
+    if (text !== undefined && (freshUntilOf(text) ?? 0) > now) entries.set(key, stampEntry(text, now), timeLeft);
   }
 
   onWake(wake: (token: string | undefined) => void): void {

@@ -7,7 +7,8 @@ import type { AsyncMethod, AsyncMethodDecorator, KeyFunction } from './method-de
  * Evicts a key after each call of a method that succeeded, before its caller goes on: whoever asks after that gets what is
  * loaded anew. A method that throws evicts nothing.
  *
- * The result is the method's also when the eviction failed: what it did is done. A line in the log then names the key.
+ * The result is the method's also when the eviction failed: what it did is done. A line in the log then names the key,
+ * and the eviction is made up for when the store is back; `onEvictError: 'throw'` changes that.
  *
  * @param key makes the key from the arguments, before the method runs; `undefined` evicts nothing
  * @throws InvalidOptionError where it is written, for an option that can't be one
@@ -20,18 +21,21 @@ export function CacheEvict<M extends AsyncMethod>(
   key: KeyFunction<M>,
   options: CacheEvictOptions = {},
 ): AsyncMethodDecorator<M> {
+  const {
+    cache,
+    options: { onEvictError },
+  } = checkCacheEvictOptions(options);
   return decorateMethod<M>({
     decorator: '@CacheEvict',
     key,
-    cache: checkCacheEvictOptions(options).cache,
+    cache,
     async around({ access, key, where, proceed }) {
       const result = await proceed();
       try {
         await access.cache.evict(key);
       } catch (error) {
-        access.logger.error(
-          `After ${where} the key '${key}' was not evicted, and may be stale until its ttl ends: ${messageOf(error)}`,
-        );
+        if (onEvictError === 'throw') throw error;
+        access.logger.error(`After ${where} the key '${key}' was not evicted: ${messageOf(error)}`);
       }
       return result;
     },

@@ -1,6 +1,6 @@
 import type { Observable } from 'rxjs';
 import { InvalidOptionError } from '../core/errors.js';
-import { DEFAULTS, type LoadOptions, resolveLoadOptions, type Ttl } from '../core/options.js';
+import { DEFAULT_POLICY, type LoadOptions, resolveLoadOptions, type Ttl } from '../core/options.js';
 import { CACHE_ASIDE_NAMES, type CacheAsideOptions, split } from './decorator-options.js';
 import { type GetOrLoad, getOrLoadWith } from './get-or-load.js';
 import type { OptionNames } from './option-names.js';
@@ -39,7 +39,7 @@ export function checkCacheResponseOptions<Body>(
 ): Omit<CachedRoute, 'property'> {
   const { cache, options } = split(given, NAMES, '@CacheResponse');
   const { query, ...load } = typeof options === 'object' && options !== null ? options : { ttl: options };
-  resolveLoadOptions(load, DEFAULTS);
+  resolveLoadOptions(load, DEFAULT_POLICY);
   const isQuery = query === undefined || (Array.isArray(query) && query.every((name) => typeof name === 'string'));
   if (!isQuery) throw new InvalidOptionError('query', query, "an array of the names of parameters, such as ['page']");
   return { cache, query, getOrLoad: getOrLoadWith(ofResponse(load as LoadOptions)) };

@@ -1,7 +1,7 @@
 import { InvalidOptionError } from '../core/errors.js';
 import type { LockOptions } from '../core/lock-service.js';
 import {
-  DEFAULTS,
+  DEFAULT_POLICY,
   type LoadOptions,
   resolveLoadOptions,
   resolvePolicy,
@@ -25,7 +25,13 @@ export interface CacheAsideOptions<T = unknown> extends Omit<LoadOptions<T>, 'si
 export interface CachePutOptions<T = unknown> extends SetOptions<T>, CacheChoice {}
 
 /** The options of `@CacheEvict`. */
-export interface CacheEvictOptions extends CacheChoice {}
+export interface CacheEvictOptions extends CacheChoice {
+  /**
+   * When the store did not acknowledge the eviction: `'log'` it and return the method's result, which stands, or `'throw'`
+   * the `CacheEvictionError`. Default `'log'`.
+   */
+  readonly onEvictError?: 'log' | 'throw';
+}
 
 /** The options of `@WithLock`: those of `acquire`, for every call of the method. */
 export interface WithLockOptions extends Omit<LockOptions, 'signal'>, CacheChoice {}
@@ -37,6 +43,7 @@ export interface CheckedOptions<Options> {
 }
 
 const CHOICE: OptionNames<CacheChoice> = { cache: true };
+const EVICT_NAMES: OptionNames<CacheEvictOptions> = { onEvictError: true, ...CHOICE };
 const PUT_NAMES: OptionNames<CachePutOptions> = { ttl: true, ttlJitter: true, codec: true, ...CHOICE };
 const LOCK_NAMES: OptionNames<WithLockOptions> = { lease: true, renew: true, wait: true, ...CHOICE };
 
@@ -53,20 +60,25 @@ export function checkCacheAsideOptions<T>(
   given: Ttl<T> | CacheAsideOptions<T>,
 ): CheckedOptions<Ttl<T> | LoadOptions<T>> {
   const { cache, options } = split(given, CACHE_ASIDE_NAMES, '@CacheAside');
-  resolveLoadOptions(options, DEFAULTS);
+  resolveLoadOptions(options, DEFAULT_POLICY);
   return { cache, options };
 }
 
 /** @throws InvalidOptionError naming the option */
 export function checkCachePutOptions<T>(given: Ttl<T> | CachePutOptions<T>): CheckedOptions<Ttl<T> | SetOptions<T>> {
   const { cache, options } = split(given, PUT_NAMES, '@CachePut');
-  resolveLoadOptions(options, DEFAULTS);
+  resolveLoadOptions(options, DEFAULT_POLICY);
   return { cache, options };
 }
 
 /** @throws InvalidOptionError naming the option */
-export function checkCacheEvictOptions(given: CacheEvictOptions): CheckedOptions<object> {
-  return split(objectOf(given, '@CacheEvict'), CHOICE, '@CacheEvict');
+export function checkCacheEvictOptions(given: CacheEvictOptions): CheckedOptions<Omit<CacheEvictOptions, 'cache'>> {
+  const { cache, options } = split(objectOf(given, '@CacheEvict'), EVICT_NAMES, '@CacheEvict');
+  const { onEvictError = 'log' } = options;
+  if (onEvictError !== 'log' && onEvictError !== 'throw') {
+    throw new InvalidOptionError('onEvictError', onEvictError, "'log' or 'throw'");
+  }
+  return { cache, options };
 }
 
 /** @throws InvalidOptionError naming the option */

@@ -12,4 +12,11 @@ export const LOAD_POLICY_NAMES: OptionNames<LoadPolicy> = {
   isolate: true,
   codec: true,
   abortWhenUnused: true,
+  staleWhileRevalidate: true,
+  staleIfError: true,
+  errorHoldOff: true,
+  softTimeout: true,
+  earlyRefresh: true,
+  refreshContext: true,
+  onRedisError: true,
 };

@@ -1,4 +1,5 @@
 import type { ConfigurableModuleAsyncOptions } from '@nestjs/common';
+import type { Duration } from '../core/durations.js';
 import { InvalidOptionError } from '../core/errors.js';
 import type { CacheOptions } from '../core/options.js';
 import type { Store } from '../core/store.js';
@@ -14,6 +15,8 @@ export interface StampedeCacheOptions extends CacheOptions {
    * unset variable gives it, is an error at boot.
    */
   readonly connection?: ConnectionOption | undefined;
+  /** How long to wait for Redis at the start, in milliseconds or as `'2s'`. Default 2 s. */
+  readonly connectTimeout?: Duration;
   /**
    * `'memory'`: this process's memory, whatever `connection` says; processes are then not coordinated. Or a store of your
    * own, which is closed with the application.
@@ -34,12 +37,16 @@ export interface StampedeCacheModuleOptions extends StampedeCacheOptions, Stampe
 
 const OPTION_NAMES: OptionNames<StampedeCacheOptions> = {
   connection: true,
+  connectTimeout: true,
   store: true,
   namespace: true,
   commandTimeout: true,
   drainTimeout: true,
   defaults: true,
   logger: true,
+  maxConcurrentLoads: true,
+  retryEvictions: true,
+  onBoot: true,
 };
 
 /**

@@ -1,5 +1,6 @@
 import { Logger } from '@nestjs/common';
 import { createStampede, type Stampede } from '../core/create.js';
+import { LONGEST_WAIT, parseDuration } from '../core/durations.js';
 import type { StampedeLogger } from '../core/logger.js';
 import { DEFAULTS, resolveCommandTimeout, resolveNamespace } from '../core/options.js';
 import type { Store } from '../core/store.js';
@@ -42,7 +43,16 @@ function createStore(options: StampedeCacheOptions, name: string | undefined, lo
   }
   // Without `store`, the options were refused if this were `undefined`.
   const connection = options.connection as ConnectionOption;
-  return new RedisStore({ connection, namespace, commandTimeout: resolveCommandTimeout(options), logger });
+  const { connectTimeout } = options;
+  return new RedisStore({
+    connection,
+    namespace,
+    commandTimeout: resolveCommandTimeout(options),
+    ...(connectTimeout !== undefined && {
+      connectTimeout: parseDuration(connectTimeout, 'connectTimeout', { min: 1, max: LONGEST_WAIT }),
+    }),
+    logger,
+  });
 }
 
 function namespaceOf(name: string | undefined): string {

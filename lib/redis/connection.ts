@@ -1,7 +1,6 @@
 import type { Redis } from 'ioredis';
 import { systemClock, type Timer } from '../core/clock.js';
 import { CacheClosedError, InvalidOptionError, messageOf } from '../core/errors.js';
-import type { StampedeLogger } from '../core/logger.js';
 import type { Client } from './client.js';
 import {
   type ClientDeadlines,
@@ -14,10 +13,9 @@ import { type ConnectionOption, checkConnectionOption, resolveConnection } from 
 
 export interface ConnectionOptions extends ClientDeadlines {
   readonly connection: ConnectionOption;
-  readonly logger: StampedeLogger;
 }
 
-/** Our client for commands: gets it, keeps it, says when it is there, and warns once when it is lost. */
+/** Our client for commands: gets it, keeps it, says when it is there. What is wrong with it, commands tell: `explain`. */
 export class Connection {
   /** Called when the client, which was ready, has lost its connection. */
   onLost: () => void = () => {};
@@ -117,7 +115,7 @@ export class Connection {
         return;
       } catch (error) {
         if (error instanceof InvalidOptionError) throw error;
-        this.#onTrouble(error);
+        this.#trouble = error;
       }
       // The user's own function failed. Nothing can be ready, so this only waits, and ends at once on closing.
       await this.whenReady(retryDelay(attempt));
@@ -128,14 +126,15 @@ export class Connection {
     const client = duplicateForCommands(pattern, this.#options);
     this.#client = client;
     this.#keyPrefix = pattern.options.keyPrefix ?? '';
-    client.on('error', (error: unknown) => this.#onTrouble(error));
+    client.on('error', (error: unknown) => {
+      this.#trouble = error;
+    });
     client.on('ready', () => this.#onReady());
     client.on('close', () => this.#onClose());
   }
 
   #onReady(): void {
     if (this.#closed) return;
-    if (this.#trouble !== undefined) this.#options.logger.log('Redis is there again.');
     this.#trouble = undefined;
     this.#downSince = undefined;
     for (const done of [...this.#waiting]) done(true);
@@ -145,15 +144,6 @@ export class Connection {
     if (this.#downSince !== undefined) return;
     this.#downSince = systemClock.now();
     this.onLost();
-  }
-
-  /** Warns of the first of a row of failures. */
-  #onTrouble(error: unknown): void {
-    if (this.#closed) return;
-    if (this.#trouble === undefined) {
-      this.#options.logger.warn(`No connection to Redis, trying again until there is one: ${messageOf(error)}`);
-    }
-    this.#trouble = error;
   }
 }
 

@@ -11,7 +11,8 @@ import { WAKE_UP } from './wake-up.js';
  * KEYS (cache)         lock, value, outcome
  * KEYS (lock service)  lock
  * ARGV                 token, prefix of the channels, outcome or '',
- *                      entry or '', ms to keep it or '' for ever, ms it is fresh or '' for as long as it is kept
+ *                      entry or '', ms to keep it or '' for ever, ms it is fresh or '' for as long as it is kept,
+ *                      ms to keep the outcome, followers or not, if there is an entry, or ''
  *
  * Replies
  *   held, 1 when it stored the entry, why it couldn't or nil
@@ -21,7 +22,7 @@ const END: Script = {
   name: 'stampedeEnd',
   lua: `
 ${WAKE_UP}
-local token, channelPrefix, outcome, entry, px, freshFor = unpack(ARGV)
+local token, channelPrefix, outcome, entry, px, freshFor, holdOff = unpack(ARGV)
 
 local function stamp(text)
   local now = redis.call('TIME')
@@ -44,9 +45,12 @@ end
 redis.call('DEL', KEYS[1])
 
 local hasFollowers = #lock > #token
-local willBeFound = stored == 1 and (px == '' or tonumber(px) >= ${SHORT_LIVED})
-if outcome ~= '' and hasFollowers and not willBeFound then
-  redis.pcall('SET', KEYS[3], token .. ',' .. outcome, 'PX', ${OUTCOME_KEPT})
+local fresh = freshFor ~= '' and freshFor or px
+local willBeFound = stored == 1 and (fresh == '' or tonumber(fresh) >= ${SHORT_LIVED})
+if outcome ~= '' and not willBeFound then
+  local kept = hasFollowers and ${OUTCOME_KEPT}
+  if holdOff ~= '' and redis.call('EXISTS', KEYS[2]) == 1 then kept = holdOff end
+  if kept then redis.pcall('SET', KEYS[3], token .. ',' .. outcome, 'PX', kept) end
 end
 
 wakeFollowers(lock, channelPrefix)
@@ -57,10 +61,10 @@ return {'held', stored, problem}
 type RawReply = ['held', 0 | 1, string | null] | ['refused'];
 
 export async function end(client: Client, names: KeyNames, request: EndRequest): Promise<EndReply> {
-  const { kind, key, token, entry, outcome = '' } = request;
+  const { kind, key, token, entry, outcome = '', holdOff } = request;
   const { lock, value, outcome: outcomeName } = names.cache(key);
   const keys = kind === 'cache' ? [lock, value, outcomeName] : [names.lock(key).lock];
-  const args = [token, names.channelPrefix, outcome, ...argumentsOf(entry)];
+  const args = [token, names.channelPrefix, outcome, ...argumentsOf(entry), holdOff ? milliseconds(holdOff) : ''];
   const [is, stored, error] = (await runScript(client, END, keys, args)) as RawReply;
   if (is === 'refused') return { is };
   return { is, stored: stored === 1, ...(error && { error }) };

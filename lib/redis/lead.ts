@@ -1,3 +1,4 @@
+import { ERROR_OUTCOME } from '../core/outcome.js';
 import type { LeadReply, LeadRequest } from '../core/store.js';
 import type { Client } from './client.js';
 import type { KeyNames } from './key-names.js';
@@ -9,7 +10,9 @@ import { milliseconds, runScript, type Script } from './script.js';
  * KEYS (cache)         lock, value, outcome
  * KEYS (lock service)  lock, fence
  * ARGV                 token, lease in ms, follower ('*' when it can't be woken, '' when it doesn't follow),
- *                      token waited for or '', SHA-1 of an unreadable entry or ''
+ *                      token waited for or '', SHA-1 of an unreadable entry or '',
+ *                      moment until which an entry is fresh that is to be replaced early or '',
+ *                      1 when the error of the last load counts, while a stale entry is there
  *
  * Replies
  *   hit, entry
@@ -20,7 +23,7 @@ import { milliseconds, runScript, type Script } from './script.js';
 const LEAD: Script = {
   name: 'stampedeLead',
   lua: `
-local token, lease, follower, waitedFor, unreadable = unpack(ARGV)
+local token, lease, follower, waitedFor, unreadable, refreshing, heedsError = unpack(ARGV)
 local isCache = #KEYS == 3
 
 -- fresh, stale or missing. Redis's own time is asked for only where it decides.
@@ -28,7 +31,7 @@ local function freshness(entry)
   local freshUntil = entry and string.match(entry, '^1;(%d*);')
   if not freshUntil or (unreadable ~= '' and redis.sha1hex(entry) == unreadable) then return 'missing' end
   if freshUntil == '' then return 'fresh' end
-  if freshUntil == '0' then return 'stale' end
+  if freshUntil == refreshing then return 'stale' end
   local now = redis.call('TIME')
   return tonumber(freshUntil) > now[1] * 1000 + math.floor(now[2] / 1000) and 'fresh' or 'stale'
 end
@@ -41,7 +44,7 @@ local function nextFence(last)
   return fence
 end
 
-local found = waitedFor == '' and redis.call('MGET', KEYS[1], KEYS[2]) or redis.call('MGET', unpack(KEYS))
+local found = waitedFor == '' and heedsError == '' and redis.call('MGET', KEYS[1], KEYS[2]) or redis.call('MGET', unpack(KEYS))
 local lock, value, outcome = found[1], found[2], found[3]
 
 local stale = false
@@ -49,8 +52,11 @@ if isCache then
   local state = freshness(value)
   if state == 'fresh' then return {'hit', value} end
   if state == 'stale' then stale = value end
-  if outcome and string.sub(outcome, 1, #waitedFor + 1) == waitedFor .. ',' then
-    return {'outcome', string.sub(outcome, #waitedFor + 2)}
+  if outcome then
+    local comma = string.find(outcome, ',', 1, true)
+    local isWaitedFor = string.sub(outcome, 1, comma - 1) == waitedFor
+    local isHeeded = heedsError ~= '' and stale and string.sub(outcome, comma + 1, comma + 1) == '${ERROR_OUTCOME}'
+    if isWaitedFor or isHeeded then return {'outcome', string.sub(outcome, comma + 1)} end
   end
 end
 
@@ -95,8 +101,16 @@ export async function lead(
   names: KeyNames,
   { request, follower, unreadable = '' }: LeadArguments,
 ): Promise<LeadReply> {
-  const { kind, key, token, lease, waitedFor = '', follow } = request;
-  const args = [token, milliseconds(lease), follow ? follower : '', kind === 'cache' ? waitedFor : '', unreadable];
+  const { kind, key, token, lease, waitedFor = '', refreshing = '', heedsError = false, follow } = request;
+  const args = [
+    token,
+    milliseconds(lease),
+    follow ? follower : '',
+    kind === 'cache' ? waitedFor : '',
+    unreadable,
+    String(refreshing),
+    kind === 'cache' && heedsError ? '1' : '',
+  ];
   return readReply((await runScript(client, LEAD, keysOf(names, kind, key), args)) as RawReply);
 }
 

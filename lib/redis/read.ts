@@ -1,22 +1,30 @@
-import { type Cluster, Command } from 'ioredis';
+import { type ChainableCommander, type Cluster, Command } from 'ioredis';
+import type { ReadReply } from '../core/store.js';
 import { type Client, isCluster, isReplyError } from './client.js';
 
 /** What there was under a name: a text, nothing, or an error that says why it could not be read. */
-export type Found = string | undefined | Error;
+type Found = string | undefined | Error;
+type Reply = [error: Error | null, value: unknown];
 
 /**
- * The texts under these names, in one round trip: one `MGET`, or on a Cluster one pipeline a node. What is no text counts as
- * nothing; it is overwritten by the next one that is.
+ * The texts under these names, in one round trip: one `GET` or `MGET`, with a `TIME` in its pipeline if that is asked for; on
+ * a Cluster one pipeline a node. What is no text counts as nothing; it is overwritten by the next one that is.
  */
-export async function read(client: Client, names: readonly string[]): Promise<Found[]> {
+export async function read(client: Client, names: readonly string[], withTime: boolean): Promise<ReadReply> {
+  if (names.length === 0) return { texts: [] };
+  if (isCluster(client)) {
+    const [name] = names;
+    return names.length === 1 && name !== undefined && !withTime
+      ? { texts: [await readOne(client, name)] }
+      : readCluster(client, names, withTime);
+  }
+  if (withTime) return readWithTime(client, names);
   const [name] = names;
-  if (name === undefined) return [];
-  if (names.length === 1) return [await readOne(client, name)];
-  if (isCluster(client)) return readCluster(client, names);
-  return (await client.mget(...names)).map((text) => text ?? undefined);
+  if (names.length === 1 && name !== undefined) return { texts: [await readOne(client, name)] };
+  return { texts: textsOf(await client.mget(...names)) };
 }
 
-async function readOne(client: Client, name: string): Promise<string | undefined> {
+async function readOne(client: Client, name: string): Promise<Found> {
   try {
     return (await client.get(name)) ?? undefined;
   } catch (error) {
@@ -25,10 +33,21 @@ async function readOne(client: Client, name: string): Promise<string | undefined
   }
 }
 
-async function readCluster(cluster: Cluster, names: readonly string[]): Promise<Found[]> {
+async function readWithTime(client: Client, names: readonly string[]): Promise<ReadReply> {
+  const [time, texts] = ((await client
+    .pipeline()
+    .time()
+    .mget(...names)
+    .exec()) ?? []) as Reply[];
+  return { texts: textsOf(resultOf(texts) as (string | null)[]), now: milliseconds(resultOf(time)) };
+}
+
+async function readCluster(cluster: Cluster, names: readonly string[], withTime: boolean): Promise<ReadReply> {
   const found = new Map<string, Found>();
-  await Promise.all(byNode(cluster, names).map((group) => readGroup(cluster, group, found)));
-  return names.map((name) => found.get(name));
+  const times = await Promise.all(byNode(cluster, names).map((group) => readGroup(cluster, group, found, withTime)));
+  const texts = names.map((name) => found.get(name));
+  // Of several nodes the latest: who is in doubt is no longer fresh.
+  return withTime ? { texts, now: Math.max(...times) } : { texts };
 }
 
 /** ioredis takes into one pipeline what one primary and its replicas hold. */
@@ -43,16 +62,24 @@ function byNode(cluster: Cluster, names: readonly string[]): string[][] {
   return [...groups.values()];
 }
 
-async function readGroup(cluster: Cluster, names: readonly string[], found: Map<string, Found>): Promise<void> {
-  const pipeline = cluster.pipeline();
+/** @returns the node's time, or 0 when it isn't asked for */
+async function readGroup(
+  cluster: Cluster,
+  names: readonly string[],
+  found: Map<string, Found>,
+  withTime: boolean,
+): Promise<number> {
+  const pipeline: ChainableCommander = cluster.pipeline();
   for (const name of names) pipeline.get(name);
-  const replies = (await pipeline.exec()) ?? [];
+  if (withTime) pipeline.time();
+  const replies = ((await pipeline.exec()) ?? []) as Reply[];
   await Promise.all(
     names.map(async (name, i) => {
       const [error, text] = replies[i] as [Error | null, string | null];
       found.set(name, error ? await readAfter(cluster, name, error) : (text ?? undefined));
     }),
   );
+  return withTime ? milliseconds(resultOf(replies[names.length])) : 0;
 }
 
 /** @throws when there was no reply */
@@ -61,6 +88,23 @@ async function readAfter(cluster: Cluster, name: string, error: Error): Promise<
   // A pipeline follows a slot that is moving only if all of it moves; a command of its own always does.
   if (/^(MOVED|ASK|TRYAGAIN)/.test(error.message)) return readOne(cluster, name);
   return isWrongType(error) ? undefined : error;
+}
+
+function textsOf(texts: readonly (string | null)[]): Found[] {
+  return texts.map((text) => text ?? undefined);
+}
+
+/** @throws the command's own error */
+function resultOf(reply: Reply | undefined): unknown {
+  if (!reply) throw new Error('The pipeline had no reply.');
+  if (reply[0]) throw reply[0];
+  return reply[1];
+}
+
+/** What `TIME` replies: seconds, and microseconds of the present second. */
+function milliseconds(time: unknown): number {
+  const [seconds, microseconds] = time as [string | number, string | number];
+  return Number(seconds) * 1_000 + Math.floor(Number(microseconds) / 1_000);
 }
 
 function isWrongType(error: unknown): boolean {

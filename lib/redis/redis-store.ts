@@ -1,13 +1,14 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../core/clock.js';
-import { CacheClosedError } from '../core/errors.js';
+import { CacheClosedError, messageOf, StoreDeniedError, StoreReplyError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
 import type {
   EndReply,
   EndRequest,
   LeadReply,
   LeadRequest,
+  ReadReply,
   RenewReply,
   RenewRequest,
   ReplaceRequest,
@@ -19,7 +20,7 @@ import type { ConnectionOption } from './connection-source.js';
 import { end } from './end.js';
 import { KeyNames } from './key-names.js';
 import { lead } from './lead.js';
-import { type Found, read } from './read.js';
+import { read } from './read.js';
 import { renew } from './renew.js';
 import { replace } from './replace.js';
 import { Subscription } from './subscription.js';
@@ -35,6 +36,11 @@ export interface RedisStoreOptions {
   readonly connectTimeout?: number;
   readonly logger: StampedeLogger;
 }
+
+/** The commands that we, our scripts and ioredis send, as ACL rules. */
+const RIGHTS =
+  '+@connection +info +time +get +mget +set +del +append +pttl +pexpire +exists +eval +evalsha +publish +subscribe ' +
+  '+unsubscribe +cluster|slots +cluster|nodes +cluster|info';
 
 /** Stands for all followers that can't be woken. */
 const NOBODY = '*';
@@ -71,14 +77,21 @@ export class RedisStore implements Store {
   async start(): Promise<void> {
     if (this.#closed) throw new CacheClosedError();
     this.#listening ??= this.#listen();
-    await this.#connection.open();
+    try {
+      await this.#connection.open();
+      await this.#checkRights();
+      await this.#untilListening();
+    } catch (error) {
+      throw this.#isDenial(error) ? new StoreDeniedError(error, this.#mend()) : error;
+    }
   }
 
-  async read(keys: readonly string[]): Promise<readonly Found[]> {
+  async read(keys: readonly string[], withTime = false): Promise<ReadReply> {
     return this.#send((client, names) =>
       read(
         client,
         keys.map((key) => names.value(key)),
+        withTime,
       ),
     );
   }
@@ -116,6 +129,41 @@ export class RedisStore implements Store {
     await closing;
   }
 
+  /** So that the first to wait are woken. Without the right to listen, or on a slow network, they poll. */
+  async #untilListening(): Promise<void> {
+    await this.#listening;
+    const giveUp = new AbortController();
+    const { signal } = giveUp;
+    await Promise.race([
+      this.#subscription?.decided,
+      sleep(this.#options.connectTimeout, undefined, { signal }).catch(() => {}),
+    ]);
+    giveUp.abort();
+  }
+
+  /** Does once what every load does, with a key of its own: better now than at the first request. */
+  async #checkRights(): Promise<void> {
+    const key = `rights of ${this.process}`;
+    const lock = { kind: 'cache', key, token: `${this.process}#0`, lease: 1_000 } as const;
+    try {
+      await this.read([key]);
+      await this.lead({ ...lock, follow: false });
+      await this.end(lock);
+    } catch (error) {
+      // Whatever else is wrong with it (it is full, or loading), it may be right again in a moment.
+      if (this.#isDenial(error)) throw error;
+    }
+  }
+
+  #isDenial(error: unknown): boolean {
+    return /\b(WRONGPASS|NOAUTH|NOPERM)\b|invalid password|can't (run|access)/i.test(messageOf(error));
+  }
+
+  #mend(): string {
+    const prefix = this.#connection.keyPrefix + this.#options.namespace;
+    return `Check the user and password in 'connection', and its rights: ${RIGHTS} ~${prefix}:* &${prefix}:*`;
+  }
+
   async #listen(): Promise<void> {
     if (!(await this.#connection.whenReady(Infinity))) return;
     this.#subscription = new Subscription({
@@ -146,7 +194,7 @@ export class RedisStore implements Store {
       try {
         return await run(client, this.#namesOfKeys());
       } catch (error) {
-        if (!mayBeSentAgain(error)) throw error;
+        if (!mayBeSentAgain(error)) throw isReplyError(error) ? new StoreReplyError(error) : error;
         if (systemClock.now() + pause >= deadline) throw this.#connection.explain('No reply from Redis', error);
       }
       await sleep(pause);

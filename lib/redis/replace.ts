@@ -10,7 +10,7 @@ import { WAKE_UP } from './wake-up.js';
  * KEYS   lock, value, outcome
  * ARGV   prefix of the channels, then one of
  *          evict               deletes the entry
- *          expire              marks it stale and keeps its expiry
+ *          expire              marks it stale, unless it is, and keeps its expiry
  *          claim, token, ms    leaves it and takes the lock
  *
  * Replies nil
@@ -35,9 +35,15 @@ if action == 'evict' then
 elseif action == 'expire' then
   -- First, because a full server takes a write only after one that frees memory.
   redis.call('DEL', KEYS[1], KEYS[3])
-  if entry and string.find(entry, '^1;%d*;') then
-    local rest = string.find(entry, ';', 3, true)
-    redis.call('SET', KEYS[2], '1;0' .. string.sub(entry, rest), 'KEEPTTL')
+  local freshUntil = entry and string.match(entry, '^1;(%d*);')
+  if freshUntil then
+    local time = redis.call('TIME')
+    local now = time[1] * 1000 + math.floor(time[2] / 1000)
+    -- What is stale already keeps its age.
+    if freshUntil == '' or tonumber(freshUntil) > now then
+      local rest = string.find(entry, ';', 3, true)
+      redis.call('SET', KEYS[2], '1;' .. string.format('%.0f', now) .. string.sub(entry, rest), 'KEEPTTL')
+    end
   end
 elseif lock and tokenOf(lock) == token then
   -- The same claim, sent again because its reply was lost: its lock is not ended.

@@ -32,6 +32,9 @@ export class Subscription {
   readonly #channel: string;
   readonly #closing = new AbortController();
   readonly #ended: Promise<void>;
+  /** Resolves when it is known whether wake-ups come through, for the first time. */
+  readonly decided: Promise<void>;
+  #decide: () => void = () => {};
   #client: Redis | undefined;
   #active = false;
   #heardOurselves: () => void = () => {};
@@ -41,6 +44,9 @@ export class Subscription {
     this.#options = options;
     this.#channel = options.names.channel(options.process);
     options.connection.onLost = () => this.#drop();
+    this.decided = new Promise((resolve) => {
+      this.#decide = resolve;
+    });
     this.#ended = this.#keepListening();
   }
 
@@ -51,6 +57,7 @@ export class Subscription {
 
   async close(): Promise<void> {
     this.#closing.abort();
+    this.#decide();
     this.#drop();
     await this.#ended;
   }
@@ -78,6 +85,7 @@ export class Subscription {
     const timer = systemClock.after(this.#options.connectTimeout, () => client.disconnect());
     const activated = await this.#activate(client, ended);
     timer.clear();
+    this.#decide();
     await ended;
     return activated;
   }

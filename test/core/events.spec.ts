@@ -13,7 +13,7 @@ describe('events', () => {
     await cache.getOrLoad('key', () => 2, '60s');
     expect(events).toEqual([
       { type: 'miss', key: 'key' },
-      { type: 'load', key: 'key', alone: false },
+      { type: 'load', key: 'key', alone: false, background: false },
       { type: 'fill', key: 'key', ttl: 60_000, duration: 100 },
       { type: 'hit', key: 'key' },
     ]);
@@ -33,7 +33,7 @@ describe('events', () => {
     expect(processes.map(({ events }) => events)).toEqual([
       [
         { type: 'miss', key: 'key' },
-        { type: 'load', key: 'key', alone: false },
+        { type: 'load', key: 'key', alone: false, background: false },
         { type: 'fill', key: 'key', ttl: 60_000, duration: 100 },
       ],
       [
@@ -54,7 +54,7 @@ describe('events', () => {
     expect(processes.map(({ events }) => events)).toEqual([
       [
         { type: 'miss', key: 'key' },
-        { type: 'load', key: 'key', alone: false },
+        { type: 'load', key: 'key', alone: false, background: false },
         { type: 'load-failed', key: 'key', error, duration: 100 },
       ],
       [
@@ -73,7 +73,7 @@ describe('events', () => {
     await clock.advance(50);
     expect(events).toEqual([
       { type: 'miss', key: 'key' },
-      { type: 'load', key: 'key', alone: false },
+      { type: 'load', key: 'key', alone: false, background: false },
       { type: 'evict', key: 'key' },
       { type: 'not-stored', key: 'key', reason: 'refused' },
     ]);

@@ -9,6 +9,7 @@ import type {
   EndRequest,
   LeadReply,
   LeadRequest,
+  ReadReply,
   RenewReply,
   RenewRequest,
   ReplaceRequest,
@@ -86,8 +87,8 @@ export class FaultyStore implements Store {
     return this.#store.start();
   }
 
-  read(keys: readonly string[]): Promise<readonly (string | undefined | Error)[]> {
-    return this.#run('read', keys.join(' '), () => this.#store.read(keys));
+  read(keys: readonly string[], withTime?: boolean): Promise<ReadReply> {
+    return this.#run('read', keys.join(' '), () => this.#store.read(keys, withTime));
   }
 
   async lead(request: LeadRequest): Promise<LeadReply> {

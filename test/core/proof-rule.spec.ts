@@ -1,4 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Duration } from '../../lib/core/durations.js';
+import { StoreReplyError } from '../../lib/core/errors.js';
 import { follow } from './loaders.js';
 import { type Process, type Setting, setUp } from './setting.js';
 
@@ -159,6 +161,23 @@ describe('the proof rule: a reply answers only those who had joined before its c
     expect(await writer.cache.getOrLoad('key', load('unused'), '60s')).toBe('new');
   });
 
+  test.each(['refuses the lock', 'is too slow for a lease'])(
+    'a load without a lock, because the store %s, and an eviction that reaches it',
+    async (why) => {
+      const { clock, reader, writer, call } = stage({ lease: 500 });
+      if (why === 'refuses the lock') reader.store.lead = () => Promise.reject(new StoreReplyError(new Error('OOM')));
+      else reader.store.fails('lead', { repliesAfter: 400 });
+      const early = call('old', 100);
+      await clock.advance(why === 'refuses the lock' ? 50 : 850);
+      await writer.cache.evict('key');
+      const late = call('new');
+      await clock.advance(50);
+      expect(early.value).toBe('old');
+      await clock.advance(1_000);
+      expect(late.value).toBe('new');
+    },
+  );
+
   test('a load without a lock, while the store is away, and an eviction in the same process', async () => {
     const { clock, reader, call } = stage();
     reader.store.fails('lead', 'rejects');
@@ -173,13 +192,14 @@ describe('the proof rule: a reply answers only those who had joined before its c
 });
 
 /** Two processes on one key: one that loads and is watched, and one that writes. */
-function stage() {
+function stage({ lease = '5s' as Duration } = {}) {
   const setting = setUp({ processes: 2 });
   const [reader, writer]: [Process, Process] = [setting.process(0), setting.process(1)];
   const { clock } = setting;
   const made: string[] = [];
   const load = (value: string, time = 0) => loaderOf(setting, made, value, time);
-  const call = (value: string, time = 0) => follow(reader.cache.getOrLoad('key', load(value, time), '60s'));
+  const call = (value: string, time = 0) =>
+    follow(reader.cache.getOrLoad('key', load(value, time), { ttl: '60s', lease }));
   return { clock, reader, writer, load, call, loads: () => made };
 }
 

@@ -39,7 +39,7 @@ describe('the trouble of the store is not the trouble of the caller', () => {
     expectAll(calls, 1);
     expect(events.map(({ type }) => type)).toEqual(['store-error', ...Array(20).fill('miss'), 'load', 'not-stored']);
     expect(events[0]).toEqual({ type: 'store-error', command: 'read', error: expect.any(CommandTimeoutError) });
-    expect(events.at(-2)).toEqual({ type: 'load', key: 'key', alone: true });
+    expect(events.at(-2)).toEqual({ type: 'load', key: 'key', alone: true, background: false });
     expect(store.count('lead', 'end')).toBe(0);
   });
 
@@ -128,8 +128,8 @@ describe('the trouble of the store is not the trouble of the caller', () => {
     await cache.set('good', 1, '60s');
     const { read } = store;
     store.read = async (keys) => {
-      const found = await read.call(store, keys);
-      return keys.map((key, i) => (key === 'bad' ? new Error('WRONGTYPE') : found[i]));
+      const { texts } = await read.call(store, keys);
+      return { texts: keys.map((key, i) => (key === 'bad' ? new Error('WRONGTYPE') : texts[i])) };
     };
     const load = () => 'loaded';
     expect(await Promise.all(['bad', 'good'].map((key) => cache.getOrLoad<unknown>(key, load, '60s')))).toEqual([

@@ -103,7 +103,7 @@ describe('values', () => {
 
   test('V4: an error in the place of a text is a miss', async () => {
     const { cache, store } = setUp();
-    store.read = async (keys) => keys.map(() => new Error('WRONGTYPE'));
+    store.read = async (keys) => ({ texts: keys.map(() => new Error('WRONGTYPE')) });
     expect(await cache.get('key')).toBe(undefined);
     expect(await cache.getOrLoad('key', () => 'loaded', '60s')).toBe('loaded');
   });

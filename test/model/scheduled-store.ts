@@ -11,6 +11,7 @@ import type {
   EndRequest,
   LeadReply,
   LeadRequest,
+  ReadReply,
   RenewReply,
   RenewRequest,
   ReplaceRequest,
@@ -77,8 +78,8 @@ export class ScheduledStore implements Store {
 
   async close(): Promise<void> {}
 
-  read(keys: readonly string[]): Promise<readonly (string | undefined | Error)[]> {
-    return this.#send('read', keys.join(), () => this.#store.read(keys));
+  read(keys: readonly string[], withTime?: boolean): Promise<ReadReply> {
+    return this.#send('read', keys.join(), () => this.#store.read(keys, withTime));
   }
 
   async lead(request: LeadRequest): Promise<LeadReply> {

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { Injectable } from '@nestjs/common';
+import { Test } from '@nestjs/testing';
 import {
   CacheAside,
   CacheEvict,
@@ -173,9 +174,28 @@ describe('@CacheEvict', () => {
     cache.events.subscribe(({ type }) => events.push(type));
     store.replace = () => Promise.reject(new Error('READONLY'));
     expect(await products.update('1')).toBe('updated 1');
-    expect(logger.lines).toHaveLength(1);
-    expect(logger.lines[0]).toMatch(/^error: After Products\.update the key 'product:1' was not evicted/);
-    expect(events).toEqual(['store-error']);
+    expect(logger.lines.filter((line) => line.includes('Products.update'))).toEqual([
+      expect.stringMatching(/^error: After Products\.update the key 'product:1' was not evicted/),
+    ]);
+    expect(events).toEqual(['store-error', 'evict-failed']);
+  });
+
+  it("throws when the eviction failed, with onEvictError: 'throw'", async () => {
+    @Injectable()
+    class Strict {
+      @CacheEvict((id) => ['product', id], { onEvictError: 'throw' })
+      async update(id: string): Promise<string> {
+        return id;
+      }
+    }
+    const store = new MemoryStore();
+    store.replace = () => Promise.reject(new Error('READONLY'));
+    const module = await Test.createTestingModule({
+      imports: [StampedeCacheModule.forTest({ store })],
+      providers: [Strict],
+    }).compile();
+    await expect(module.get(Strict).update('1')).rejects.toMatchObject({ code: 'CACHE_EVICTION', keys: ['product:1'] });
+    await module.close();
   });
 });
 

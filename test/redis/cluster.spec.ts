@@ -39,7 +39,7 @@ test('reads from all nodes, in order, each key once', async () => {
   await cluster.client().del(name('key7'));
   await cluster.client().hset(name('key7'), 'field', 'no text');
   await cluster.resetStats();
-  expect(await store.read(keys)).toEqual(keys.map((key) => (key === 'key7' ? undefined : text(key))));
+  expect((await store.read(keys)).texts).toEqual(keys.map((key) => (key === 'key7' ? undefined : text(key))));
   expect(await cluster.commandStats()).toEqual({ get: keys.length });
 });
 
@@ -66,7 +66,7 @@ test('follows slots that move', async () => {
   await store.replace({ key: 'key2', by: 'evict' });
   await fill();
   for (const key of ['key1', 'key2', 'key3']) await moveSlot(key);
-  expect(await store.read(keys)).toEqual(keys.map(text));
+  expect((await store.read(keys)).texts).toEqual(keys.map(text));
   await fill();
 });
 
@@ -80,7 +80,7 @@ test('goes on after a failover, and is woken again', async () => {
   await killed.kill();
   await eventually(() => fill().then(() => true), { within: 20_000, every: 100 });
   await listening;
-  expect(await store.read(keys)).toEqual(keys.map(text));
+  expect((await store.read(keys)).texts).toEqual(keys.map(text));
 });
 
 /** To any other primary, keys and all. */
@@ -94,7 +94,7 @@ async function moveSlot(key: string): Promise<void> {
   const names = (await source.client().call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[];
   // While the slot is half moved, its keys are asked for at both ends.
   await source.client().migrate(target.host, target.port, '', 0, 1_000, 'KEYS', ...names);
-  expect((await store.read([key]))[0]).toBe(text(key));
-  expect(await store.read(keys)).toEqual(keys.map(text));
+  expect((await store.read([key])).texts[0]).toBe(text(key));
+  expect((await store.read(keys)).texts).toEqual(keys.map(text));
   for (const primary of [target, source]) await primary.client().call('CLUSTER', 'SETSLOT', slot, 'NODE', String(to));
 }

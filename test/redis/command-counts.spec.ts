@@ -70,7 +70,7 @@ describe('commands of', () => {
     await end({ entry: { text, px: 60_000, freshFor: 50_000 } });
     expect(await commandsOf(() => lead(follower))).toEqual({ evalsha: 1, mget: 1, time: 1 });
     await leader.replace({ key, by: 'expire' });
-    expect(await commandsOf(() => lead(leader))).toEqual({ evalsha: 1, mget: 1, set: 1 });
+    expect(await commandsOf(() => lead(leader))).toEqual({ evalsha: 1, mget: 1, time: 1, set: 1 });
     await end({ entry });
     expect(await commandsOf(() => lead(follower))).toEqual({ evalsha: 1, mget: 1 });
   });
@@ -126,7 +126,7 @@ describe('commands of', () => {
     expect(await replace('evict')).toEqual({ evalsha: 1, get: 1, del: 1, publish: 2 });
     await lead(leader);
     await end({ entry });
-    expect(await replace('expire')).toEqual({ evalsha: 1, mget: 1, del: 1, set: 1 });
+    expect(await replace('expire')).toEqual({ evalsha: 1, mget: 1, del: 1, time: 1, set: 1 });
   });
 
   test('a lock of the lock service', async () => {

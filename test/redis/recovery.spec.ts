@@ -93,7 +93,7 @@ describe.each(['cut', 'cutReply'] as const)('the connection is lost (%s) under w
     await lead();
     once(verdict);
     expect(['held', 'refused']).toContain((await end({ entry })).is);
-    expect((await store.read([key]))[0]).toBe(text);
+    expect((await store.read([key])).texts[0]).toBe(text);
     expect(await lockText()).toBeNull();
   });
 
@@ -105,7 +105,7 @@ describe.each(['cut', 'cutReply'] as const)('the connection is lost (%s) under w
     await store.replace({ key, by: 'evict' });
     expect(await lockText()).toBeNull();
     once(verdict);
-    expect(await store.read([key, 'other'])).toEqual([undefined, undefined]);
+    expect((await store.read([key, 'other'])).texts).toEqual([undefined, undefined]);
   });
 
   test('while taking a lock of the lock service: the same fencing token', async () => {
@@ -213,7 +213,7 @@ test('a primary that turns replica and keeps its connections, and back (R5)', as
   try {
     await redis.client().replicaof('127.0.0.1', 1);
     await expect(lead()).rejects.toThrow('READONLY');
-    expect(await store.read([key])).toEqual([undefined]);
+    expect((await store.read([key])).texts).toEqual([undefined]);
   } finally {
     await redis.client().replicaof('NO', 'ONE');
   }
@@ -223,7 +223,7 @@ test('a primary that turns replica and keeps its connections, and back (R5)', as
 test('a value whose bytes are no UTF-8 is overwritten', async () => {
   const bytes = Buffer.concat([Buffer.from('1;;0;9;'), Buffer.from([0xff, 0xfe, 0xf0, 0x9f])]);
   await redis.client().set(`test:{${key}}`, bytes);
-  const [unreadable] = await store.read([key]);
+  const [unreadable] = (await store.read([key])).texts;
   expect(unreadable).toContain('\ufffd');
   expect(await lead()).toMatchObject({ is: 'hit' });
   expect(await lead(store, { unreadable })).toEqual({ is: 'leading' });
@@ -233,8 +233,8 @@ test('a value whose bytes are no UTF-8 is overwritten', async () => {
 
 test('a value of another type is nothing, and harms no other; it is overwritten', async () => {
   await redis.client().hset(`test:{${key}}`, 'field', '1');
-  expect(await store.read([key])).toEqual([undefined]);
-  expect(await store.read(['a', key])).toEqual([undefined, undefined]);
+  expect((await store.read([key])).texts).toEqual([undefined]);
+  expect((await store.read(['a', key])).texts).toEqual([undefined, undefined]);
   expect(await lead()).toEqual({ is: 'leading' });
   await store.replace({ key, by: 'expire' });
   await lead();

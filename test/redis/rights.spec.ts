@@ -1,5 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import { StoreDeniedError } from '../../lib/core/errors.js';
 import type { Store } from '../../lib/core/store.js';
+import type { RedisStoreOptions } from '../../lib/redis/redis-store.js';
 import { eventually } from '../support/eventually.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { newStore, startStore } from './redis-stores.js';
@@ -10,6 +12,7 @@ const USERS = [
   'user nopublish on >x ~* &* +@all -publish',
   'user otherchannels on >x ~* resetchannels &other:* +@all',
   'user ours on >x ~test:* resetchannels &test:* +@all',
+  'user otherkeys on >x ~other:* &* +@all',
   'user noset on >x ~* &* +@all -set',
 ];
 
@@ -79,11 +82,13 @@ test('the rule in the warning is enough', async () => {
 });
 
 test('a user who may not store leaves no lock', async () => {
+  await redis.client().acl('SETUSER', 'noset', '+set');
   const [store, other] = await Promise.all([
     startStore({ connection: as('noset') }),
     startStore({ connection: redis.url }),
   ]);
   stores = [store, other];
+  await redis.client().acl('SETUSER', 'noset', '-set');
   const lock = { kind: 'cache', key: 'k', token: `${store.process}#1` } as const;
   await redis.client().set('test:{k}:lock', `${lock.token},${other.process}`);
   const woken = new Promise((resolve) => other.onWake(resolve));
@@ -94,6 +99,54 @@ test('a user who may not store leaves no lock', async () => {
   });
   expect(await woken).toBe(lock.token);
   expect(await redis.client().keys('*')).toEqual([]);
+});
+
+describe('a start that is refused', () => {
+  const refusal = async (connection: RedisStoreOptions['connection']): Promise<Error> => {
+    const store = newStore({ connection, connectTimeout: 1_000 });
+    stores.push(store);
+    return store.start().then(
+      () => new Error('it started'),
+      (error) => error,
+    );
+  };
+
+  test.each([
+    ['a wrong password', { username: 'ours', password: 'wrong' }, /WRONGPASS/],
+    ['no right to our keys', { username: 'otherkeys', password: 'x' }, /NOPERM/],
+    ['no right to a command of our scripts', { username: 'noset', password: 'x' }, /permission|can't run/],
+  ])('by %s says what to grant', async (_why, user, message) => {
+    const error = await refusal({ port: redis.port, ...user });
+    expect(error).toBeInstanceOf(StoreDeniedError);
+    expect(error.message).toMatch(message);
+    expect(error.message).toContain('~test:* &test:*');
+    expect(await redis.client().keys('*')).toEqual([]);
+  });
+
+  test('what it says is enough', async () => {
+    const { message } = await refusal({ port: redis.port, username: 'otherkeys', password: 'x' });
+    const rules = message.slice(message.indexOf('+@connection')).split(' ');
+    await redis.client().acl('SETUSER', 'least', 'reset', 'on', '>x', ...rules);
+    const warnings: string[] = [];
+    const store = await startStore({ connection: as('least'), logger: logInto(warnings) });
+    stores.push(store);
+    const lock = { kind: 'cache', key: 'k', token: `${store.process}#1` } as const;
+    const entry = { text: '1;;0;0;', px: 60_000, freshFor: 1_000 };
+    await store.lead({ ...lock, lease: 5_000, follow: true });
+    expect(await store.lead({ ...lock, token: `${store.process}#2`, lease: 5_000, follow: true })).toMatchObject({
+      is: 'waiting',
+      wakes: true,
+    });
+    expect(await store.renew({ ...lock, lease: 5_000 })).toBe('held');
+    expect(await store.end({ ...lock, entry, outcome: 'v', holdOff: 100 })).toMatchObject({ stored: true });
+    await store.replace({ key: 'k', by: 'expire' });
+    expect((await store.read(['k', 'l'], true)).texts[0]).toMatch(/^1;/);
+    await store.replace({ key: 'k', by: { claim: `${store.process}#3`, lease: 100 } });
+    await store.replace({ key: 'k', by: 'evict' });
+    await store.lead({ ...lock, kind: 'lock', lease: 5_000, follow: true });
+    expect(await store.end({ ...lock, kind: 'lock' })).toMatchObject({ is: 'held' });
+    expect(warnings).toEqual([]);
+  });
 });
 
 test('once it is granted, the next connection is woken', async () => {

@@ -43,6 +43,16 @@ export interface Insistence extends Question {
   readonly pause: number;
 }
 
+export interface Insisted {
+  readonly answered: number;
+  /** How long each answer took, in milliseconds. */
+  readonly times: readonly number[];
+  /** By how much each pause was too long: what a busy machine adds to everything. */
+  readonly lateness: readonly number[];
+  readonly error?: Answer['error'];
+  readonly lastAt: number;
+}
+
 export interface Held {
   readonly fencingToken: number;
   readonly from: number;
@@ -52,10 +62,7 @@ export interface Held {
 interface Member {
   start(): Promise<void>;
   ask(key: string, question: Question & { readonly at?: number }): Promise<Answer[]>;
-  keepAsking(
-    key: string,
-    insistence: Insistence,
-  ): Promise<{ answered: number; error?: Answer['error']; lastAt: number }>;
+  keepAsking(key: string, insistence: Insistence): Promise<Insisted>;
   evict(key: string): Promise<void>;
   get(key: string): Promise<unknown>;
   warnings(): Promise<string[]>;

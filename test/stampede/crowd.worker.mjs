@@ -57,15 +57,22 @@ serve({
   /** So many callers who each ask again and again until some moment. */
   async keepAsking(key, { callers, until, pause, load, options = { ttl: '60s' } }) {
     const answers = [];
+    const times = [];
+    const lateness = [];
     const insist = async () => {
       while (now() < until) {
-        answers.push(await ask(key, load, options));
+        const askedAt = now();
+        const answer = await ask(key, load, options);
+        answers.push(answer);
+        times.push(answer.at - askedAt);
+        const resting = now();
         await sleep(pause);
+        lateness.push(now() - resting - pause);
       }
     };
     await Promise.all(Array.from({ length: callers }, insist));
     const failed = answers.find(({ error }) => error);
-    return { answered: answers.length, ...(failed && { error: failed.error }), lastAt: now() };
+    return { answered: answers.length, times, lateness, ...(failed && { error: failed.error }), lastAt: now() };
   },
   evict: (key) => cache.evict(key),
   get: (key) => cache.get(key),

@@ -22,14 +22,16 @@ test('in 200 random histories no call gets what was loaded before the last evict
     const seeds = Array.from({ length: Math.min(AT_ONCE, LAST_SEED - first + 1) }, (_, index) => first + index);
     histories.push(...(await Promise.all(seeds.map((seed) => runHistory(seed, redis.port)))));
   }
-  const sum = (of: 'calls' | 'evictions' | 'loads') => histories.reduce((total, history) => total + history[of], 0);
+  const sum = (of: 'calls' | 'evictions' | 'loads' | 'stale') =>
+    histories.reduce((total, history) => total + history[of], 0);
   print(
-    `seeds ${FIRST_SEED} to ${LAST_SEED}: ${sum('calls')} calls, ${sum('evictions')} evictions, ${sum('loads')} loads`,
+    `seeds ${FIRST_SEED} to ${LAST_SEED}: ${sum('calls')} calls, ${sum('evictions')} evictions, ${sum('loads')} loads, ${sum('stale')} stale answers`,
   );
   const wrong = histories.filter(({ faults }) => faults.length > 0);
   for (const { seed, faults } of wrong) print(`seed ${seed}: ${faults.length} faults, such as ${faults[0]}`);
   expect(wrong.map(({ seed }) => seed)).toEqual([]);
   // A history in which little happens proves little.
   expect(sum('calls')).toBeGreaterThan(100 * histories.length);
-  expect(sum('evictions')).toBeGreaterThan(5 * histories.length);
+  expect(sum('evictions')).toBeGreaterThan(4 * histories.length);
+  expect(sum('stale')).toBeGreaterThan(20);
 }, 180_000);

@@ -23,6 +23,8 @@ export interface History {
   calls: number;
   evictions: number;
   loads: number;
+  /** Calls that were answered with a value that was no longer fresh. */
+  stale: number;
   /** What went against the rule, or failed without being told to. */
   readonly faults: string[];
 }
@@ -73,9 +75,13 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
   for (const [index, proxy] of proxies.entries()) {
     proxy.delay({ min: 0, max: oneIsSlow && index > 0 ? SHORTER_DELAY : LONGEST_DELAY, random });
   }
-  const history = { seed, calls: 0, evictions: 0, loads: 0, faults: [] };
+  const history: History = { seed, calls: 0, evictions: 0, loads: 0, stale: 0, faults: [] };
   const caches = stampedes.map(({ cache }) => cache);
-  await Promise.all(Array.from({ length: KEYS }, (_, index) => runKey(`counter-${index}`, caches, random, history)));
+  for (const { events } of caches) events.subscribe(({ type }) => type === 'stale' && history.stale++);
+  // In some histories values are soon stale, and who may have that depends on the call. Those have one key, asked for often.
+  const isStale = random() < 0.5;
+  const keys = Array.from({ length: isStale ? 1 : KEYS }, (_, index) => `counter-${index}`);
+  await Promise.all(keys.map((key) => runKey(key, caches, random, history, isStale)));
   await Promise.all(stampedes.map(({ close }) => close()));
   await Promise.all(proxies.map((proxy) => proxy.stop()));
   return history;
@@ -86,6 +92,7 @@ async function runKey(
   caches: readonly StampedeCache[],
   random: () => number,
   history: History,
+  isStale: boolean,
 ): Promise<void> {
   const between = (least: number, most: number) => least + random() * (most - least);
   // With a short lease and loads of its length, renewals are part of the history.
@@ -94,6 +101,17 @@ async function runKey(
   const options: LoadOptions<Loaded> = { ttl: '60s', lease, cacheIf: ({ store }) => store };
   // Where the first process, which may be the slow one, asks much more often than the others, it leads more often too.
   const longestPause = [15, random() < 0.5 ? 30 : 250];
+  const ttl = between(1, 30);
+  const windows: Partial<LoadOptions>[] = [
+    {},
+    { staleWhileRevalidate: '1s' },
+    { staleWhileRevalidate: 100, staleIfError: '60s', errorHoldOff: 100 },
+    { staleIfError: '60s', errorHoldOff: 0 },
+    { staleIfError: '60s', softTimeout: 20 },
+    { earlyRefresh: 3 },
+  ];
+  const optionsOfCall = (): LoadOptions<Loaded> =>
+    isStale ? { ...options, ttl, ...windows[Math.floor(random() * windows.length)] } : options;
   let source = 0;
   let acknowledged = 0;
   /** Evictions that follow a load. */
@@ -120,7 +138,7 @@ async function runKey(
   async function call(cache: StampedeCache): Promise<void> {
     history.calls++;
     const noted = acknowledged;
-    const version = await cache.getOrLoad(key, load, options).then(
+    const version = await cache.getOrLoad(key, load, optionsOfCall()).then(
       (value) => value.version,
       (error) => (error.code === 'E_PLANNED' ? Number(error.message) : String(error)),
     );
@@ -142,8 +160,8 @@ async function runKey(
 
   try {
     await Promise.all([
-      repeat(5, isShort ? 350 : 200, evict),
-      ...caches.map((cache, index) => repeat(1, longestPause[Math.min(index, 1)]!, () => call(cache))),
+      repeat(5, isStale ? 600 : isShort ? 350 : 200, evict),
+      ...caches.map((cache, index) => repeat(1, isStale ? 15 : longestPause[Math.min(index, 1)]!, () => call(cache))),
     ]);
     await Promise.all(also);
   } catch (error) {

@@ -1,0 +1,65 @@
+import type { Clock } from './clock.js';
+import { CircuitOpenError, StoreReplyError } from './errors.js';
+
+/**
+ * Leaves a store alone that fails again and again: after so many failures in a row nothing is sent for a while; then one
+ * command tries, and all the others wait for how it fares, without being sent.
+ */
+export class CircuitBreaker {
+  readonly #clock: Clock;
+  readonly #failures: number;
+  readonly #leftAlone: number;
+  #inARow = 0;
+  /** When one command may try; `undefined` while everything is sent. */
+  #triesAt: number | undefined;
+  #isTrying = false;
+
+  /**
+   * @param failures so many in a row open it
+   * @param leftAlone milliseconds until one command tries
+   */
+  constructor(clock: Clock, failures: number, leftAlone: number) {
+    this.#clock = clock;
+    this.#failures = failures;
+    this.#leftAlone = leftAlone;
+  }
+
+  /**
+   * Sends a command, and takes note of how it fares.
+   *
+   * @throws CircuitOpenError without sending it, while the store is left alone
+   */
+  async run<T>(send: () => Promise<T>): Promise<T> {
+    const isTry = this.#triesAt !== undefined;
+    if (isTry) this.#beginTry();
+    try {
+      const reply = await send();
+      this.#answered();
+      return reply;
+    } catch (error) {
+      // A store that answers with an error is there; its other commands may well work.
+      if (error instanceof StoreReplyError) this.#answered();
+      else this.#failed(isTry);
+      throw error;
+    } finally {
+      if (isTry) this.#isTrying = false;
+    }
+  }
+
+  #beginTry(): void {
+    if (this.#isTrying || this.#clock.now() < (this.#triesAt ?? 0)) throw new CircuitOpenError();
+    this.#isTrying = true;
+  }
+
+  #answered(): void {
+    this.#inARow = 0;
+    this.#triesAt = undefined;
+  }
+
+  /** What was sent before it was opened, and fails only now, is no news: it doesn't put off the next try. */
+  #failed(isTry: boolean): void {
+    this.#inARow += 1;
+    const opens = this.#triesAt === undefined ? this.#inARow >= this.#failures : isTry;
+    if (opens) this.#triesAt = this.#clock.now() + this.#leftAlone;
+  }
+}

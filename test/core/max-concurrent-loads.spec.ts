@@ -1,0 +1,47 @@
+import { describe, expect, test } from '@jest/globals';
+import { follow, slowLoader } from './loaders.js';
+import { setUp } from './setting.js';
+
+describe('maxConcurrentLoads', () => {
+  test('so many loaders run at once, whatever the keys; the others wait for their turn', async () => {
+    const { clock, cache } = setUp({ maxConcurrentLoads: 3 });
+    const loader = slowLoader(clock, 100, () => 'loaded');
+    const calls = Array.from({ length: 10 }, (_, i) => follow(cache.getOrLoad(`key${i}`, loader, '60s')));
+    await clock.advance(400);
+    expect(calls.every(({ value }) => value === 'loaded')).toBe(true);
+    expect(loader.most).toBe(3);
+  });
+
+  test('it bounds what reaches the source while the store is away', async () => {
+    const { clock, cache, store } = setUp({ maxConcurrentLoads: 2 });
+    store.isAway('rejects');
+    const loader = slowLoader(clock, 100, () => 'loaded');
+    for (let i = 0; i < 10; i++) void cache.getOrLoad(`key${i}`, loader, '60s');
+    await clock.advance(500);
+    expect([loader.runs, loader.most]).toEqual([10, 2]);
+  });
+
+  test('a load that fails, or is aborted, makes room; one whose maxLoad ends in the queue never runs', async () => {
+    const { clock, cache } = setUp({ maxConcurrentLoads: 1 });
+    const failing = () => clock.sleep(100).then(() => Promise.reject(new Error('down')));
+    const first = follow(cache.getOrLoad('a', failing, '60s'));
+    await clock.advance(0);
+    const loader = slowLoader(clock, 0, () => 'loaded');
+    const impatient = follow(cache.getOrLoad('b', loader, { ttl: '60s', maxLoad: 50 }));
+    const next = follow(cache.getOrLoad('c', loader, '60s'));
+    await clock.advance(100);
+    expect([first.error, impatient.error]).toEqual([
+      new Error('down'),
+      expect.objectContaining({ code: 'LOAD_TIMEOUT' }),
+    ]);
+    expect([next.value, loader.runs]).toEqual(['loaded', 1]);
+  });
+
+  test('0 is no limit', async () => {
+    const { clock, cache } = setUp({ maxConcurrentLoads: 0 });
+    const loader = slowLoader(clock, 100, () => 'loaded');
+    for (let i = 0; i < 50; i++) void cache.getOrLoad(`key${i}`, loader, '60s');
+    await clock.advance(100);
+    expect(loader.most).toBe(50);
+  });
+});
