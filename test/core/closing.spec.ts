@@ -1,6 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { CacheClosedError, LockUnavailableError } from '../../lib/core/errors.js';
-import { settle } from '../support/clock.js';
+import { CacheClosedError } from '../../lib/core/errors.js';
 import { crowd, expectAll, follow, slowLoader } from './loaders.js';
 import { setUp } from './setting.js';
 
@@ -124,6 +123,40 @@ describe('close', () => {
     for (const call of calls) expect(call.value !== undefined || call.error instanceof CacheClosedError).toBe(true);
   });
 
+  test('calls and sets that come while it waits for its last releases take no lock', async () => {
+    const setting = setUp({ drainTimeout: 0 });
+    const { clock, cache, processes, store } = setting;
+    const first = follow(cache.getOrLoad('key', () => clock.sleep(500), '60s'));
+    await clock.advance(10);
+    store.fails('end', { repliesAfter: 200 });
+    const closing = follow(processes[0]!.close());
+    await clock.advance(100);
+    const late = follow(cache.getOrLoad('late', () => clock.sleep(300).then(() => 'alone'), '60s'));
+    const set = follow(cache.set('set', 1, '60s'));
+    await clock.advance(100);
+    expect(first.error).toBeInstanceOf(CacheClosedError);
+    expect(set.error).toMatchObject({ code: 'CACHE_UNAVAILABLE', cause: expect.any(CacheClosedError) });
+    expect(closing.settled).toBe(true);
+    await clock.advance(300);
+    expect(late.value).toBe('alone');
+    expect(setting.locksLeft).toEqual([]);
+  });
+
+  test('a set that waits for its replies is waited for', async () => {
+    const setting = setUp();
+    const { clock, cache, processes, server, store } = setting;
+    store.fails('replace', { repliesAfter: 50 });
+    store.fails('end', { repliesAfter: 50 });
+    const set = follow(cache.set('key', 'set', '60s'));
+    await clock.advance(10);
+    const closing = follow(processes[0]!.close());
+    await clock.advance(89);
+    expect(closing.settled).toBe(false);
+    await clock.advance(1);
+    expect([closing.settled, set.settled, set.error]).toEqual([true, true, undefined]);
+    expect(server.entries.get('key')).toContain('set');
+  });
+
   test('after it loaders answer, uncached', async () => {
     const { cache, processes } = setUp();
     await processes[0]!.close();
@@ -152,48 +185,5 @@ describe('close', () => {
     expect(call.error).toBeInstanceOf(CacheClosedError);
     expect(await lock.release()).toBe(false);
     await clock.advance(5_000);
-  });
-});
-
-describe('close and the lock service', () => {
-  test('releases the locks that are held', async () => {
-    const setting = setUp({ processes: 2 });
-    const { processes } = setting;
-    await setting.locks.acquire('key');
-    await processes[0]!.close();
-    expect(await processes[1]!.locks.tryAcquire('key')).toBeDefined();
-  });
-
-  test('ends the waiting for a lock at once', async () => {
-    const setting = setUp({ processes: 2 });
-    const { clock, processes, locks } = setting;
-    await processes[1]!.locks.acquire('key');
-    const waiting = [1, 2, 3].map(() => follow(locks.acquire('key')));
-    await clock.advance(10);
-    await processes[0]!.close();
-    await settle();
-    for (const { error } of waiting) expect(error).toBeInstanceOf(LockUnavailableError);
-  });
-
-  test.each(Array.from({ length: 10 }, (_, ticks) => ticks))(
-    'a lock that was asked for %p ticks before it is not left behind',
-    async (ticks) => {
-      const setting = setUp();
-      const { processes, locks } = setting;
-      const acquiring = follow(locks.acquire('key'));
-      for (let tick = 0; tick < ticks; tick++) await undefined;
-      await processes[0]!.close();
-      await settle();
-      expect(setting.lockOf('key', 'lock')).toBe(undefined);
-      if (acquiring.value) expect(await acquiring.value.release()).toBe(true);
-      else expect(acquiring.error).toBeInstanceOf(LockUnavailableError);
-    },
-  );
-
-  test('after it no lock can be had', async () => {
-    const { processes, locks } = setUp();
-    await processes[0]!.close();
-    await expect(locks.acquire('key')).rejects.toBeInstanceOf(LockUnavailableError);
-    await expect(locks.tryAcquire('key')).rejects.toBeInstanceOf(LockUnavailableError);
   });
 });

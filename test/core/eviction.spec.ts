@@ -110,6 +110,22 @@ describe('evict', () => {
     },
   );
 
+  test('nor what a follower led since, whom it woke', async () => {
+    const setting = setUp({ processes: 2 });
+    const { clock, cache, store, processes } = setting;
+    follow(processes[1]!.cache.getOrLoad('key', () => clock.sleep(300).then(() => 'old'), '60s'));
+    await clock.advance(10);
+    const call = follow(cache.getOrLoad('key', () => clock.sleep(200).then(() => 'new'), '60s'));
+    await clock.advance(10);
+    store.fails('replace', { repliesAfter: 100 });
+    const evicting = follow(cache.evict('key'));
+    await clock.advance(200);
+    expect(evicting.settled).toBe(true);
+    expect(call.value).toBe('new');
+    expect(await cache.get('key')).toBe('new');
+    expect(setting.lockOf('key')).toBe(undefined);
+  });
+
   test('an eviction whose reply was lost ends the lease of the load here all the same', async () => {
     const { clock, cache, store } = setUp();
     store.losesWakeUps = true;

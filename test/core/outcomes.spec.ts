@@ -22,11 +22,16 @@ describe('outcomes travel to the followers of a load that stored nothing', () =>
     expect(sent('end')).toBe(1);
   });
 
-  test.each(['deaf', 'losesWakeUps'] as const)('to those that poll, too (%s)', async (trouble) => {
+  test.each([
+    ['deaf', 0],
+    ['deaf', 10],
+    ['losesWakeUps', 0],
+    ['losesWakeUps', 10],
+  ] as const)('to those that poll, too (%s, ttl %p)', async (trouble, ttl) => {
     const { clock, processes } = setUp({ processes: 5 });
     for (const { store } of processes) store[trouble] = true;
-    const loader = slowLoader(clock, 100, (run) => run);
-    const calls = processes.flatMap(({ cache }) => crowd(20, () => cache.getOrLoad('key', loader, 0)).map(follow));
+    const loader = slowLoader(clock, 110, (run) => run);
+    const calls = processes.flatMap(({ cache }) => crowd(20, () => cache.getOrLoad('key', loader, ttl)).map(follow));
     await clock.advance(600);
     expectAll(calls, 1);
     expect(loader.runs).toBe(1);

@@ -45,6 +45,25 @@ describe("waiting for another's load", () => {
     expect(loader.runs).toBe(1);
   });
 
+  test('a wait does not begin anew when the load that is waited for does', async () => {
+    const { clock, processes } = setUp({ processes: 2 });
+    const loader = slowLoader(clock, 2_000, (run) => run);
+    const call = (wait: number) => follow(processes[0]!.cache.getOrLoad('key', loader, { ttl: '60s', wait }));
+    const first = call(30_000);
+    await clock.advance(10);
+    const second = call(30_000);
+    const short = call(1_000);
+    await clock.advance(500);
+    await processes[1]!.cache.evict('key');
+    await clock.advance(499);
+    // By now the second loads, and the third waits for that.
+    expect([loader.runs, short.settled]).toEqual([2, false]);
+    await clock.advance(1);
+    expect(short.error).toMatchObject({ code: 'CACHE_WAIT_TIMEOUT', waited: 1_000 });
+    await clock.advance(2_000);
+    expect([first.value, second.value]).toEqual([1, 2]);
+  });
+
   test("S6: 'load': those whose wait is over share one load of their own a process, which is not stored", async () => {
     const { clock, processes } = setUp({ processes: 3 });
     const slow = slowLoader(clock, 10_000, () => 'slow');
@@ -117,117 +136,5 @@ describe("waiting for another's load", () => {
     expect(warnings).toEqual([]);
     setUp({ logger, defaults: { wait: '9999ms' } });
     expect(warnings).toEqual([expect.stringContaining("'wait' (9999 ms) is below twice the 'lease' (5000 ms)")]);
-  });
-});
-
-describe('how a follower learns that the load has ended', () => {
-  test('without a subscription it polls, the less often the longer it waits', async () => {
-    const { clock, processes } = setUp({ processes: 2 });
-    const [leader, follower] = [processes[0]!, processes[1]!];
-    follower.store.deaf = true;
-    void leader.cache.getOrLoad('key', () => clock.sleep(3_000).then(() => 1), '60s');
-    await clock.advance(10);
-    const call = follow(follower.cache.getOrLoad('key', () => 2, '60s'));
-    const polls: number[] = [];
-    for (let ms = 0; ms < 3_500 && !call.settled; ms++) {
-      const before = follower.store.count('lead');
-      await clock.advance(1);
-      if (follower.store.count('lead') > before) polls.push(ms);
-    }
-    expect(call.value).toBe(1);
-    const gaps = polls.slice(1).map((at, i) => at - (polls[i] ?? 0));
-    // At random from 20 to 80, here always half-way; growing by half each time, up to 500.
-    expect(gaps.slice(0, 6)).toEqual([50, 75, 113, 168, 254, 379].map((gap) => expect.closeTo(gap, -1)));
-    expect(Math.max(...gaps)).toBe(500);
-  });
-
-  test('a wake-up that got lost costs it a poll of at most half a second', async () => {
-    const { clock, processes } = setUp({ processes: 2, random: () => 0.999 });
-    const [leader, follower] = [processes[0]!, processes[1]!];
-    follower.store.losesWakeUps = true;
-    void leader.cache.getOrLoad('key', () => clock.sleep(501).then(() => 1), '60s');
-    await clock.advance(0);
-    const call = follow(follower.cache.getOrLoad('key', () => 2, '60s'));
-    await clock.advance(1_000);
-    expect(call.value).toBe(1);
-    expect(follower.store.count('lead')).toBe(3);
-  });
-
-  test('R7: a doubled wake-up, or one for a token that nobody waits for, harms nothing', async () => {
-    const { clock, processes } = setUp({ processes: 2 });
-    const [leader, follower] = [processes[0]!, processes[1]!];
-    const loader = slowLoader(clock, 100, (run) => run);
-    void leader.cache.getOrLoad('key', loader, '60s');
-    await clock.advance(10);
-    const call = follow(follower.cache.getOrLoad('key', loader, '60s'));
-    await clock.advance(10);
-    const token = `${leader.store.process}#1`;
-    for (const woken of [token, token, 'nobody#7']) follower.store.wake(woken);
-    await clock.advance(10);
-    // It has looked again, and waits again.
-    expect(call.settled).toBe(false);
-    await clock.advance(70);
-    follower.store.wake(token);
-    expect(call.value).toBe(1);
-    expect(loader.runs).toBe(1);
-  });
-
-  test('R7: a restarted store has lost the lock, the entry and whom to wake: polling answers the followers', async () => {
-    const setting = setUp({ processes: 2 });
-    const { clock } = setting;
-    const [leader, follower] = [setting.process(0), setting.process(1)];
-    const loader = slowLoader(clock, 1_000, (run) => run);
-    const first = follow(leader.cache.getOrLoad('key', loader, '60s'));
-    await clock.advance(10);
-    const call = follow(follower.cache.getOrLoad('key', loader, '60s'));
-    await clock.advance(10);
-    setting.loseLock('key');
-    await clock.advance(1_500);
-    expect([first.value, call.value]).toEqual([1, 2]);
-  });
-
-  test('R7: after a new subscription every flight looks again: followers lead, the leader checks its lease', async () => {
-    const setting = setUp({ processes: 2 });
-    const { clock } = setting;
-    const [leader, follower] = [setting.process(0), setting.process(1)];
-    void leader.cache.getOrLoad('key', () => clock.sleep(1_000), '60s');
-    await clock.advance(10);
-    void follower.cache.getOrLoad('key', () => 2, '60s');
-    await clock.advance(10);
-    for (const { store } of setting.processes) {
-      store.sent.length = 0;
-      store.wake(undefined);
-    }
-    await clock.advance(1);
-    expect(leader.store.sent).toEqual([{ command: 'renew', key: 'key' }]);
-    expect(follower.store.sent).toEqual([{ command: 'lead', key: 'key' }]);
-  });
-
-  test('a wake-up that is here before the reply that says whom to wait for is not lost', async () => {
-    const { clock, processes } = setUp({ processes: 2 });
-    const [leader, follower] = [processes[0]!, processes[1]!];
-    void leader.cache.getOrLoad('key', () => clock.sleep(50).then(() => 1), '60s');
-    await clock.advance(10);
-    follower.store.fails('lead', { repliesAfter: 100 });
-    const call = follow(follower.cache.getOrLoad('key', () => 2, '60s'));
-    await clock.advance(100);
-    // The load ended at 50; the reply came at 110 and is of no use any more.
-    expect(call.value).toBe(1);
-    expect(follower.store.count('lead')).toBe(1);
-  });
-
-  test('the first of a process waits for all its others: one registration, however many callers', async () => {
-    const { clock, processes } = setUp({ processes: 2 });
-    const [leader, follower] = [processes[0]!, processes[1]!];
-    void leader.cache.getOrLoad('key', () => clock.sleep(200).then(() => 1), '60s');
-    await clock.advance(10);
-    const calls = [];
-    for (let i = 0; i < 100; i++) {
-      calls.push(follow(follower.cache.getOrLoad('key', () => 2, '60s')));
-      await clock.advance(1);
-    }
-    await clock.advance(90);
-    expectAll(calls, 1);
-    expect(follower.store.sent.map(({ command }) => command)).toEqual(['read', 'lead', 'read']);
   });
 });

@@ -14,6 +14,9 @@ const DURATION = 1_500;
 const LONGEST_DELAY = 60;
 const SHORTER_DELAY = 15;
 const KEYS = 4;
+/** Of each process, and of each key. */
+const FEWEST_CALLS = 30;
+const FEWEST_EVICTIONS = 4;
 /** Far above the delays: who is cut off from Redis is free to answer with what it has, and nobody is to be here. */
 const commandTimeout = 5_000;
 const logger = { log() {}, warn() {}, error() {} };
@@ -148,10 +151,11 @@ async function runKey(
     }
   }
 
-  async function repeat(least: number, most: number, act: () => Promise<void>): Promise<void> {
+  async function repeat(count: number, least: number, most: number, act: () => Promise<void>): Promise<void> {
     const until = performance.now() + DURATION;
     const acts: Promise<void>[] = [];
-    while (performance.now() < until) {
+    // On a busy machine little happens in that time, and a history in which little happens proves little.
+    while (performance.now() < until || acts.length < count) {
       acts.push(act());
       await sleep(between(least, most));
     }
@@ -160,8 +164,10 @@ async function runKey(
 
   try {
     await Promise.all([
-      repeat(5, isStale ? 600 : isShort ? 350 : 200, evict),
-      ...caches.map((cache, index) => repeat(1, isStale ? 15 : longestPause[Math.min(index, 1)]!, () => call(cache))),
+      repeat(FEWEST_EVICTIONS, 5, isStale ? 600 : isShort ? 350 : 200, evict),
+      ...caches.map((cache, index) =>
+        repeat(FEWEST_CALLS, 1, isStale ? 15 : longestPause[Math.min(index, 1)]!, () => call(cache)),
+      ),
     ]);
     await Promise.all(also);
   } catch (error) {
