@@ -4,16 +4,30 @@ export { type Codec, jsonCodec } from './core/codec.js';
 export { type CacheParts, createStampede, type Stampede } from './core/create.js';
 export type { Duration, DurationUnit } from './core/durations.js';
 export * from './core/errors.js';
-export type { CacheEvent, NotStoredReason, StoreCommand } from './core/events.js';
+export type { CacheEvent, NotStoredReason, StaleReason, StoreCommand } from './core/events.js';
 export { composeKey, type Key, type KeyPart } from './core/keys.js';
 export { Lock } from './core/lock.js';
 export { type LockOptions, LockService, type TryLockOptions } from './core/lock-service.js';
 export type { StampedeLogger } from './core/logger.js';
 export type { CacheOptions, Isolation, LoadOptions, LoadPolicy, SetOptions, Ttl } from './core/options.js';
-export type { ErrorCodec } from './core/outcome.js';
+export { type ErrorCodec, remoteErrorCodec } from './core/outcome.js';
 export { StampedeCache } from './core/stampede-cache.js';
-export type { Store } from './core/store.js';
-export { MemoryStore } from './memory/memory-store.js';
+export type {
+  EndReply,
+  EndRequest,
+  LeadReply,
+  LeadRequest,
+  LockKind,
+  ReadReply,
+  RenewReply,
+  RenewRequest,
+  ReplaceRequest,
+  Store,
+  StoredEntry,
+  WaitingReply,
+} from './core/store.js';
+export { MemoryServer, type MemoryServerOptions } from './memory/memory-server.js';
+export { MemoryStore, type MemoryStoreOptions } from './memory/memory-store.js';
 export { bypassStampedeCache } from './nest/bypass.js';
 export { CacheAside } from './nest/cache-aside.decorator.js';
 export { CacheAsideInterceptor } from './nest/cache-aside.interceptor.js';

@@ -1,4 +1,5 @@
 import { inspect } from 'node:util';
+import { messageOf } from './message-of.js';
 
 /**
  * What every error of this library at run time extends. `code` is stable; the message says what to do next. Errors that
@@ -183,15 +184,10 @@ export class EvictionPendingError extends StampedeCacheError {
   }
 }
 
-/** The store lets us in for nothing, or not for what we need: wrong credentials, or rights that are missing. */
+/** The store doesn't let us in, or not to what we need: wrong credentials, or rights that are missing. */
 export class StoreDeniedError extends StampedeCacheError {
   readonly code = 'STORE_DENIED';
   constructor(cause: unknown, mend: string) {
     super(`The cache's store refuses us: ${messageOf(cause)}. ${mend}`, { cause });
   }
-}
-
-/** The message of whatever was thrown. */
-export function messageOf(thrown: unknown): string {
-  return thrown instanceof Error ? thrown.message : String(thrown);
 }

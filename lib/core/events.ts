@@ -54,7 +54,7 @@ export type NotStoredReason = 'refused' | 'cacheIf' | 'ttl' | 'unserializable' |
 /** Why a value that is no longer fresh was answered. */
 export type StaleReason = 'while-revalidate' | 'if-error' | 'soft-timeout' | 'wait-timeout';
 
-/** The steps of the store, by the names of the design. */
+/** The steps of the store, by its methods' names. */
 export type StoreCommand = 'read' | 'lead' | 'end' | 'renew' | 'replace';
 
 /** Where events go. An event is built only when somebody listens: `if (events.observed) events.emit({ … })`. */

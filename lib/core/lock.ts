@@ -1,6 +1,8 @@
 import type { Coordination } from './coordination.js';
+import type { Duration } from './durations.js';
 import { LockLostError, LockUnavailableError } from './errors.js';
 import type { Lease } from './lease.js';
+import { resolvePolicy } from './options.js';
 
 /**
  * A lock that is held: until `release`, or until its lease is lost, of which `signal` tells. Renewed by itself, unless that
@@ -57,15 +59,17 @@ export class Lock implements AsyncDisposable {
   /**
    * Renews the lease now.
    *
-   * @param lease milliseconds from now; as at first if left out
+   * @param lease how long from now, at least 100 ms; as before if left out
+   * @throws InvalidOptionError when that is no such duration
    * @throws LockLostError when it isn't ours any more
    * @throws LockUnavailableError when the store did not answer; the lock is held until its lease ends
    */
-  async extend(lease?: number): Promise<void> {
+  async extend(lease?: Duration): Promise<void> {
+    const milliseconds = lease === undefined ? undefined : resolvePolicy({ lease }).lease;
     if (this.signal.aborted || this.#released) throw new LockLostError(this.key);
     let held: boolean;
     try {
-      held = await this.#lease.renew(lease);
+      held = await this.#lease.renew(milliseconds);
     } catch (cause) {
       throw new LockUnavailableError(this.key, { cause });
     }

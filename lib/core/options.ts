@@ -67,8 +67,6 @@ export type SetOptions<T = unknown> = Pick<LoadOptions<T>, 'ttl' | 'ttlJitter' |
 
 /** What holds for a whole cache, beside the defaults of its calls. */
 export interface CacheOptions {
-  /** The first part of every key and channel in Redis. Default `'stampede'`, or `'stampede.<name>'` for a named cache. */
-  readonly namespace?: string;
   /** How long a command may go unanswered before it counts as failed. Default 500 ms. */
   readonly commandTimeout?: Duration;
   /** How long closing waits for running loads before it aborts them. Default 5 s. */
@@ -77,7 +75,7 @@ export interface CacheOptions {
   readonly defaults?: LoadPolicy;
   /** How many loaders may run at once in this process; others wait. 0 is no limit. Default 0. */
   readonly maxConcurrentLoads?: number;
-  /** Whether an eviction that could not reach Redis is kept and made up for before anything is read again. Default true. */
+  /** Whether an eviction that did not reach Redis is made up for; until then nothing that is stored for its key is answered here. Default true. */
   readonly retryEvictions?: boolean;
   /** When the store isn't ready at the start: go on without it until it is, or fail the start. Default `'degrade'`. */
   readonly onBoot?: 'degrade' | 'fail';
@@ -85,7 +83,7 @@ export interface CacheOptions {
   readonly logger?: StampedeLogger;
 }
 
-/** The defaults, all of them, here and nowhere else; a test holds the README against them. */
+/** The defaults of every option above; a test holds the README against them. */
 export const DEFAULTS = {
   namespace: 'stampede',
   commandTimeout: 500,
@@ -109,7 +107,10 @@ export const DEFAULTS = {
   maxConcurrentLoads: 0,
   retryEvictions: true,
   onBoot: 'degrade',
-} as const satisfies Record<keyof LoadPolicy | Exclude<keyof CacheOptions, 'defaults' | 'logger'>, unknown>;
+} as const satisfies Record<
+  keyof LoadPolicy | 'namespace' | Exclude<keyof CacheOptions, 'defaults' | 'logger'>,
+  unknown
+>;
 
 export interface ResolvedPolicy {
   readonly lease: number;

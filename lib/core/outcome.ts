@@ -1,4 +1,5 @@
-import { LoadTimeoutError, messageOf, RemoteLoadError } from './errors.js';
+import { LoadTimeoutError, RemoteLoadError } from './errors.js';
+import { messageOf } from './message-of.js';
 
 /**
  * Carries an error to the processes that waited for the load that threw it.

@@ -58,6 +58,7 @@ export function readOutcome(
       return (caller) => caller.answer(answer);
     }
     const error = errorCodec.decode(outcome.text);
+    if (error === undefined) return undefined;
     return (caller) =>
       answerStale(events, key, caller, 'if-error', error) ||
       ((caller.options.shareErrors || caller.isBackground) && caller.fail(error));
@@ -76,6 +77,7 @@ export function reportLoad(events: Events, key: string, result: LoadResult, writ
     else if (end.is === 'refused') events.emit({ type: 'not-stored', key, reason: 'refused' });
     else if (end.is === 'unanswered' || !end.stored)
       events.emit({ type: 'not-stored', key, reason: 'store', error: end.error });
-    else events.emit({ type: 'fill', key, ttl: write.entry?.px ?? 0, duration: result.duration });
+    else
+      events.emit({ type: 'fill', key, ttl: write.entry?.freshFor ?? write.entry?.px ?? 0, duration: result.duration });
   }
 }

@@ -142,7 +142,7 @@ export class StampedeCache {
 
   /**
    * The value that is stored, if it is fresh. `undefined` for a miss and for a stored `undefined`, which `has` tells apart,
-   * and when the store does not answer.
+   * and when the store does not answer. Read with the cache's own codec, whatever the call that stored it had.
    */
   async get<T = unknown>(key: string): Promise<T | undefined> {
     const found = await this.#peek(key);
@@ -193,7 +193,7 @@ export class StampedeCache {
    * Removes what is stored. Calls that start after this resolved, in any process, get what is loaded after this was called;
    * a load that is under way is not aborted, but its value is not stored.
    *
-   * @param keys a key, or several
+   * @param keys a key, or several; an array is several keys, never the parts of one: `composeKey` makes a key of parts
    * @throws CacheEvictionError naming the keys whose eviction the store did not acknowledge
    */
   async evict(keys: string | readonly string[]): Promise<void> {

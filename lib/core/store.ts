@@ -73,8 +73,6 @@ export type LeadReply =
       readonly is: 'leading';
       /** The lock service's fencing token: grows with every lock of this key. */
       readonly fencingToken?: number;
-      /** The text of an entry that is no longer fresh. */
-      readonly stale?: string;
     }
   | WaitingReply;
 
@@ -86,8 +84,6 @@ export interface WaitingReply {
   readonly leaseLeft: number;
   /** Whether this process will be woken when it ends; otherwise it has to poll. */
   readonly wakes: boolean;
-  /** The text of an entry that is no longer fresh. */
-  readonly stale?: string;
 }
 
 export interface EndRequest {

@@ -1,7 +1,8 @@
 import type { Clock } from './clock.js';
-import { CacheClosedError, InvalidOptionError, messageOf } from './errors.js';
+import { CacheClosedError, InvalidOptionError } from './errors.js';
 import type { StoreCommand } from './events.js';
 import type { StampedeLogger } from './logger.js';
+import { messageOf } from './message-of.js';
 
 /** So long after the last failure, in milliseconds, a success ends the trouble; a store that flickers is one trouble. */
 const CALM = 1_000;

@@ -65,9 +65,8 @@ export class MemoryStore implements Store {
     const isHeeded = heedsError && freshUntil !== undefined && outcome?.text.startsWith(ERROR_OUTCOME);
     if (outcome && (outcome.token === waitedFor || isHeeded)) return { is: 'outcome', text: outcome.text };
 
-    const stale = freshUntil !== undefined && { stale: text };
     const lock = this.#take(request);
-    return lock.token === token ? { is: 'leading', ...stale } : { ...this.#follow(request, lock), ...stale };
+    return lock.token === token ? { is: 'leading' } : this.#follow(request, lock);
   }
 
   /** The lock that holds now: the request's own (also if it was taken before, by the same request), or another's. */

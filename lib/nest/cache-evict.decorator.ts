@@ -1,4 +1,4 @@
-import { messageOf } from '../core/errors.js';
+import { messageOf } from '../core/message-of.js';
 import { decorateMethod } from './decorate-method.js';
 import { type CacheEvictOptions, checkCacheEvictOptions } from './decorator-options.js';
 import type { AsyncMethod, AsyncMethodDecorator, KeyFunction } from './method-decorator.js';

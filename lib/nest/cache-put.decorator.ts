@@ -1,4 +1,4 @@
-import { messageOf } from '../core/errors.js';
+import { messageOf } from '../core/message-of.js';
 import type { SetOptions, Ttl } from '../core/options.js';
 import { decorateMethod } from './decorate-method.js';
 import { type CachePutOptions, checkCachePutOptions } from './decorator-options.js';

@@ -15,6 +15,8 @@ export interface StampedeCacheOptions extends CacheOptions {
    * unset variable gives it, is an error at boot.
    */
   readonly connection?: ConnectionOption | undefined;
+  /** The first part of every key and channel in Redis. Default `'stampede'`, or `'stampede.<name>'` for a named cache. */
+  readonly namespace?: string;
   /** How long to wait for Redis at the start, in milliseconds or as `'2s'`. Default 2 s. */
   readonly connectTimeout?: Duration;
   /**
@@ -28,7 +30,7 @@ export interface StampedeCacheOptions extends CacheOptions {
 export interface StampedeCacheExtras {
   /** Makes it a cache beside the default one: `@InjectStampedeCache(name)`, and `{ cache: name }` in decorators. */
   readonly name?: string;
-  /** Whether every module of the application may use it without importing it. Default true, which decorators rely on. */
+  /** Whether every module of the application may use it without importing it. Default true; with `false`, each module that decorates imports it. */
   readonly isGlobal?: boolean;
 }
 

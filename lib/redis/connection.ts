@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { systemClock, type Timer } from '../core/clock.js';
-import { CacheClosedError, InvalidOptionError, messageOf } from '../core/errors.js';
+import { CacheClosedError, InvalidOptionError } from '../core/errors.js';
+import { messageOf } from '../core/message-of.js';
 import type { Client } from './client.js';
 import {
   type ClientDeadlines,

@@ -17,8 +17,8 @@ import { milliseconds, runScript, type Script } from './script.js';
  * Replies
  *   hit, entry
  *   outcome, text
- *   leading, stale entry or nil, fencing token or nil
- *   waiting, holder's token, ms left, 1 when it will be woken, stale entry or nil
+ *   leading, fencing token or nil
+ *   waiting, holder's token, ms left, 1 when it will be woken
  */
 const LEAD: Script = {
   name: 'stampedeLead',
@@ -47,15 +47,13 @@ end
 local found = waitedFor == '' and heedsError == '' and redis.call('MGET', KEYS[1], KEYS[2]) or redis.call('MGET', unpack(KEYS))
 local lock, value, outcome = found[1], found[2], found[3]
 
-local stale = false
 if isCache then
   local state = freshness(value)
   if state == 'fresh' then return {'hit', value} end
-  if state == 'stale' then stale = value end
   if outcome then
     local comma = string.find(outcome, ',', 1, true)
     local isWaitedFor = string.sub(outcome, 1, comma - 1) == waitedFor
-    local isHeeded = heedsError ~= '' and stale and string.sub(outcome, comma + 1, comma + 1) == '${ERROR_OUTCOME}'
+    local isHeeded = heedsError ~= '' and state == 'stale' and string.sub(outcome, comma + 1, comma + 1) == '${ERROR_OUTCOME}'
     if isWaitedFor or isHeeded then return {'outcome', string.sub(outcome, comma + 1)} end
   end
 end
@@ -64,13 +62,13 @@ local holder = lock and string.match(lock, '^[^,]*')
 if not lock then
   local fence = not isCache and nextFence(value)
   redis.call('SET', KEYS[1], token, 'PX', lease)
-  return {'leading', stale, fence}
+  return {'leading', fence}
 end
 if holder == token then
   -- The same request, sent again because its reply was lost.
   local fence = not isCache and (value or nextFence(value))
   redis.call('PEXPIRE', KEYS[1], lease)
-  return {'leading', stale, fence}
+  return {'leading', fence}
 end
 
 local isRegistered = follower ~= '' and (
@@ -78,15 +76,12 @@ local isRegistered = follower ~= '' and (
   -- A full server refuses it; then the follower polls.
   or type(redis.pcall('APPEND', KEYS[1], ',' .. follower)) == 'number')
 local wakes = isRegistered and follower ~= '*' and 1 or 0
-return {'waiting', holder, redis.call('PTTL', KEYS[1]), wakes, stale}
+return {'waiting', holder, redis.call('PTTL', KEYS[1]), wakes}
 `,
 };
 
 type Nil = null;
-type RawReply =
-  | ['hit' | 'outcome', string]
-  | ['leading', string | Nil, string | Nil]
-  | ['waiting', string, number, 0 | 1, string | Nil];
+type RawReply = ['hit' | 'outcome', string] | ['leading', string | Nil] | ['waiting', string, number, 0 | 1];
 
 export interface LeadArguments {
   readonly request: LeadRequest;
@@ -129,18 +124,14 @@ function readReply(reply: RawReply): LeadReply {
     case 'outcome':
       return { is: reply[0], text: reply[1] };
     case 'leading': {
-      const [is, stale, fencingToken] = reply;
-      return { is, ...staleOf(stale), ...(fencingToken !== null && { fencingToken: Number(fencingToken) }) };
+      const [is, fencingToken] = reply;
+      return fencingToken === null ? { is } : { is, fencingToken: Number(fencingToken) };
     }
     case 'waiting': {
-      const [is, token, timeLeft, wakes, stale] = reply;
+      const [is, token, timeLeft, wakes] = reply;
       // Below 0 only if somebody took its expiry from the lock: it doesn't end by itself.
       const leaseLeft = timeLeft < 0 ? Infinity : timeLeft;
-      return { is, token, leaseLeft, wakes: wakes === 1, ...staleOf(stale) };
+      return { is, token, leaseLeft, wakes: wakes === 1 };
     }
   }
-}
-
-function staleOf(text: string | Nil) {
-  return text !== null && { stale: text };
 }

@@ -1,8 +1,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../core/clock.js';
-import { CacheClosedError, messageOf, StoreDeniedError, StoreReplyError } from '../core/errors.js';
+import { CacheClosedError, StoreDeniedError, StoreReplyError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
+import { messageOf } from '../core/message-of.js';
 import type {
   EndReply,
   EndRequest,

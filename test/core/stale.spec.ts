@@ -41,7 +41,7 @@ describe('staleWhileRevalidate', () => {
     expect(events).toEqual([
       { type: 'stale', key: 'key', reason: 'while-revalidate' },
       { type: 'load', key: 'key', alone: false, background: true },
-      { type: 'fill', key: 'key', ttl: 11_000, duration: 0 },
+      { type: 'fill', key: 'key', ttl: 1_000, duration: 0 },
     ]);
   });
 

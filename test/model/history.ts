@@ -1,5 +1,5 @@
 /**
- * What happened in one run, in steps, and what must not: each broken invariant of the design is noted in `violations`.
+ * What happened in one run, in steps, and what must not: each broken invariant is noted in `violations`.
  *
  * It knows nothing of how the cache works, only when commands ran in the store, when loaders began and ended, and when calls
  * and evictions started and settled.

@@ -6,7 +6,7 @@ import { type Action, faulty, healthy } from './actions.js';
 import { World } from './world.js';
 
 /**
- * Random schedules of several processes against the invariants of the design, checked from outside by `History`:
+ * Random schedules of several processes against the invariants (the README's guarantees), checked from outside by `History`:
  *
  * 1. No two loads overlap, unless a lease had ended.
  * 2. Late writes lose.

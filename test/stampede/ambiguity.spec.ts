@@ -2,7 +2,7 @@ import { describe, expect, jest, test } from '@jest/globals';
 import { type Act, FAULTS, type Finding, FULL, LOADS, meet, type Rival, WRITES } from './ambiguity.js';
 import { print } from './crowd.js';
 
-/** The design's bound on what a call takes beside its loader. */
+/** The bound we promise on what a call takes beside its loader. */
 const BOUND = 600;
 /** For a busy machine: a dozen servers at once. */
 const SLACK = 900;

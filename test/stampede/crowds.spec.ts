@@ -17,7 +17,7 @@ import {
 const PROCESSES = 10;
 const CALLERS = 20;
 const LEASE = 5_000;
-/** The design's bound on how long after a load's end the last caller is answered, whatever may be denied to us. */
+/** The bound we promise on how long after a load's end the last caller is answered, whatever may be denied to us. */
 const SLOWEST_POLL = 600;
 /** For a busy machine: 200 callers in ten processes on two cores. */
 const SLACK = 1_500;
