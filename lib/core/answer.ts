@@ -1,4 +1,4 @@
-import type { Codec } from './codec.js';
+import { type Codec, encodeWith } from './codec.js';
 import type { Isolation } from './options.js';
 
 /** One value for many callers, given to each the way it asked for. */
@@ -28,25 +28,32 @@ export class Answer {
     if (isolate === 'none') return this.#value;
     if (isolate === 'decode') return this.#copy();
     // A copy is frozen, not the loader's own object, which its maker may still change.
-    this.#frozen ??= { value: deepFreeze(this.#copy()) };
+    this.#frozen ??= { value: this.#copy(deepFreeze) };
     return this.#frozen.value;
   }
 
-  /** Of a value that the codec can't encode there are no copies. */
-  #copy(): unknown {
+  /** Of a value that the codec can't encode, or not decode again, there are no copies. */
+  #copy(finish: (copy: unknown) => unknown = (copy) => copy): unknown {
+    let copy: unknown;
     try {
-      this.#payload ??= this.#codec.encode(this.#value);
+      this.#payload ??= encodeWith(this.#codec, this.#value);
+      copy = this.#codec.decode(this.#payload);
     } catch {
       return this.#value;
     }
-    return this.#codec.decode(this.#payload);
+    return finish(copy);
   }
 }
 
-function deepFreeze(value: unknown): unknown {
-  // The elements of a typed array can't be frozen; trying throws.
-  if (typeof value !== 'object' || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) return value;
-  Object.freeze(value);
-  for (const inner of Object.values(value)) deepFreeze(inner);
-  return value;
+/** Without recursion, since values may be nested deeper than the stack; without calling getters, which may throw. */
+function deepFreeze(root: unknown): unknown {
+  const left = [root];
+  while (left.length > 0) {
+    const value = left.pop();
+    // The elements of a typed array can't be frozen; trying throws.
+    if (typeof value !== 'object' || value === null || Object.isFrozen(value) || ArrayBuffer.isView(value)) continue;
+    Object.freeze(value);
+    for (const key of Reflect.ownKeys(value)) left.push(Reflect.getOwnPropertyDescriptor(value, key)?.value);
+  }
+  return root;
 }

@@ -1,4 +1,5 @@
 import { AsyncResource } from 'node:async_hooks';
+import { setMaxListeners } from 'node:events';
 import type { Answer } from './answer.js';
 import type { Clock, Timer } from './clock.js';
 import type { ResolvedLoadOptions } from './options.js';
@@ -71,9 +72,9 @@ export class Caller {
     return this.#settled;
   }
 
-  /** Runs this caller's loader as if the caller had called it: in its context. A loader that throws rejects. */
-  load(context: LoadContext): Promise<unknown> {
-    return this.#context.runInAsyncScope(async () => this.loader(context));
+  /** Runs something as if the caller had called it: in its AsyncLocalStorage context. */
+  inItsContext<T>(run: () => T): T {
+    return this.#context.runInAsyncScope(run);
   }
 
   answer(answer: Answer): void {
@@ -127,6 +128,8 @@ export class Caller {
     if (signal.aborted) {
       abort();
     } else {
+      // One signal may end many calls; Node warns from the eleventh listener on.
+      setMaxListeners(0, signal);
       signal.addEventListener('abort', abort, { once: true });
       this.#stopAborting = () => signal.removeEventListener('abort', abort);
     }

@@ -37,3 +37,11 @@ export const jsonCodec: Codec = {
     return JSON.parse(text);
   },
 };
+
+/** @throws what the codec throws, and a TypeError when it gives no string: a promise of one can't be stored */
+export function encodeWith(codec: Codec, value: unknown): string {
+  const text: unknown = codec.encode(value);
+  if (typeof text === 'string') return text;
+  if (text instanceof Promise) text.catch(() => {});
+  throw new TypeError("The codec's encode must return a string, and not a promise of one.");
+}

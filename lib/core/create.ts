@@ -1,8 +1,7 @@
-import pLimit from 'p-limit';
 import { type Clock, systemClock } from './clock.js';
 import { coordinate } from './coordination.js';
 import { InvalidOptionError, StoreDeniedError } from './errors.js';
-import type { LimitLoads } from './load.js';
+import { limitLoadsTo } from './limit-loads.js';
 import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
 import {
@@ -66,8 +65,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     commandTimeout: resolveCommandTimeout(options),
     retryEvictions: resolveRetryEvictions(options),
   });
-  const mostLoads = resolveMaxConcurrentLoads(options);
-  const limitLoads: LimitLoads = mostLoads === Infinity ? async (load) => load() : pLimit(mostLoads);
+  const limitLoads = limitLoadsTo(resolveMaxConcurrentLoads(options));
   const cache = new StampedeCache(coordination, policy, errorCodec, limitLoads);
   const locks = new LockService(coordination, policy);
   if (policy.onWaitTimeout === 'throw' && policy.wait < 2 * policy.lease) {

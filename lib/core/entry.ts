@@ -21,6 +21,8 @@ export function formatEntry(payload: string, loadTime: number): string {
   return `1;;${Math.round(loadTime)};${payload.length};${payload}`;
 }
 
+const DIGITS = /^\d*$/;
+
 /** Reads an entry; `undefined` when the text isn't one, or is cut. */
 export function parseEntry(text: string): Entry | undefined {
   if (!text.startsWith('1;')) return undefined;
@@ -30,6 +32,8 @@ export function parseEntry(text: string): Entry | undefined {
   if (afterFresh < 0 || afterLoad < 0 || afterLength < 0) return undefined;
   const payload = text.slice(afterLength + 1);
   if (payload.length !== Number(text.slice(afterLoad + 1, afterLength))) return undefined;
+  // Stores take anything but digits for no entry; so must this, or nobody would ever overwrite it.
+  if (!DIGITS.test(text.slice(2, afterFresh)) || !DIGITS.test(text.slice(afterFresh + 1, afterLoad))) return undefined;
   return {
     payload,
     freshUntil: afterFresh === 2 ? undefined : Number(text.slice(2, afterFresh)),

@@ -18,7 +18,7 @@ const EXPLANATION: Record<AbortReason, string> = {
 };
 
 /** Runs a load now, or when its turn comes. */
-export type LimitLoads = (load: () => Promise<unknown> | undefined) => Promise<unknown>;
+export type LimitLoads = (load: () => Promise<unknown>) => Promise<unknown>;
 
 /** One run of one caller's loader, for at most `maxLoad`. `result` never rejects. */
 export class Load {
@@ -41,11 +41,13 @@ export class Load {
         resolve(result);
       };
     });
-    limit(() => {
+    const load = async () => {
       // Its turn may come late.
       startedAt = clock.now();
-      return this.#context.isAborted ? undefined : owner.load(this.#context);
-    }).then(
+      return this.#context.isAborted ? undefined : owner.loader(this.#context);
+    };
+    const loaded = owner.inItsContext(() => limit(load));
+    loaded.then(
       (value) => this.#finish({ is: 'value', value, duration: duration() }),
       (error) => this.#finish({ is: 'error', error, duration: duration() }),
     );

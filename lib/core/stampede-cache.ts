@@ -4,6 +4,7 @@ import type { Observable } from 'rxjs';
 import { type Aged, isDueEarly, readAged, stalenessOf } from './aged.js';
 import type { Answer } from './answer.js';
 import { Caller, type Loader } from './caller.js';
+import { encodeWith } from './codec.js';
 import type { Coordination } from './coordination.js';
 import { formatEntry } from './entry.js';
 import {
@@ -166,7 +167,7 @@ export class StampedeCache {
     const resolved = resolveLoadOptions(options, this.#policy);
     const ttl = freshFor(value, resolved, this.#tower.random);
     if (ttl === 0) return this.evict(key);
-    const entry = makeEntry(formatEntry(resolved.codec.encode(value), 0), ttl, resolved);
+    const entry = makeEntry(formatEntry(encodeWith(resolved.codec, value), 0), ttl, resolved);
     if (this.#closed) throw new CacheUnavailableError('set', { cause: new CacheClosedError() });
     await this.#write(key, this.#set(key, entry));
     const { events } = this.#tower;
@@ -198,6 +199,7 @@ export class StampedeCache {
    */
   async evict(keys: string | readonly string[]): Promise<void> {
     const all = typeof keys === 'string' ? [keys] : keys;
+    if (!Array.isArray(all)) throw new InvalidKeyError(keys);
     for (const key of all) checkKey(key);
     const failed: string[] = [];
     let cause: unknown;

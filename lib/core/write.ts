@@ -1,9 +1,10 @@
+import { encodeWith } from './codec.js';
 import { parseDuration } from './durations.js';
 import { formatEntry } from './entry.js';
 import type { NotStoredReason } from './events.js';
 import type { LoadResult } from './load.js';
 import { looksAtAge, type ResolvedLoadOptions, type ResolvedPolicy } from './options.js';
-import { type ErrorCodec, formatOutcome } from './outcome.js';
+import { type ErrorCodec, formatOutcome, remoteErrorCodec } from './outcome.js';
 import { SHORT_LIVED, type StoredEntry } from './store.js';
 import type { Random } from './waiting.js';
 
@@ -36,7 +37,7 @@ export function planWrite(
 function planValue(value: unknown, loadTime: number, options: ResolvedLoadOptions, random: Random): Write {
   let payload: string;
   try {
-    payload = options.codec.encode(value);
+    payload = encodeWith(options.codec, value);
   } catch (error) {
     return { notStored: { reason: 'unserializable', error } };
   }
@@ -58,7 +59,10 @@ function outcomeOfError(error: unknown, errorCodec: ErrorCodec): string | undefi
     const text = errorCodec.encode(error);
     return text === undefined ? undefined : formatOutcome({ is: 'error', text });
   } catch {
-    return undefined;
+    const text = remoteErrorCodec.encode(
+      new Error('The loader threw an error that can not be carried to other processes.'),
+    );
+    return text && formatOutcome({ is: 'error', text });
   }
 }
 

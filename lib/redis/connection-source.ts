@@ -20,14 +20,31 @@ export type ConnectionOption = ConnectionSource | (() => ConnectionSource | Prom
 
 /** @throws InvalidOptionError when it can't be connected by */
 export function checkConnectionOption(connection: unknown): asserts connection is ConnectionOption {
-  if (typeof connection === 'string' && connection !== '') return;
+  if (typeof connection === 'string' && isAddress(connection)) return;
   if (typeof connection === 'function') return;
-  if (typeof connection === 'object' && connection !== null && !Array.isArray(connection)) return;
+  if (typeof connection === 'object' && connection !== null && !Array.isArray(connection) && hasPort(connection))
+    return;
   throw new InvalidOptionError(
     'connection',
     connection,
     'a redis:// URL, the options of ioredis, a Redis or Cluster client of it, or a function that returns one of these',
   );
+}
+
+/** What ioredis can make something of: a URL of Redis, `host:port` or a part of it, or the path of a socket. */
+function isAddress(text: string): boolean {
+  if (!text.includes('://')) return /^(\/.+|[\w.-]+(:\d+)?|\[[\da-f:]+\](:\d+)?)$/i.test(text);
+  try {
+    return ['redis:', 'rediss:'].includes(new URL(text).protocol);
+  } catch {
+    return false;
+  }
+}
+
+function hasPort(options: object): boolean {
+  const { port } = options as { port?: unknown };
+  if (port === undefined || port === null) return true;
+  return port !== '' && Number.isInteger(Number(port)) && Number(port) >= 0 && Number(port) < 65_536;
 }
 
 /**
