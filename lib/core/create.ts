@@ -55,7 +55,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     store,
     clock = systemClock,
     random = Math.random,
-    logger = silentLogger,
+    logger = options.logger ?? silentLogger,
     errorCodec = remoteErrorCodec,
   } = parts;
   const policy = resolvePolicy(options.defaults ?? {});

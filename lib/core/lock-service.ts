@@ -112,7 +112,7 @@ export class LockService {
     const attempts = [...this.#attempts];
     for (const [patience, { key }] of attempts) patience.abort(closedError(key));
     await Promise.allSettled(attempts.map(([, { outcome }]) => outcome));
-    await Promise.all([...this.#held].map((lock) => lock.release()));
+    await Promise.all([...this.#held].map((lock) => lock.close()));
   }
 
   async #acquire(key: string, options: ResolvedLockOptions): Promise<Lock> {

@@ -86,6 +86,12 @@ export class Lock implements AsyncDisposable {
     return this.#released;
   }
 
+  /** @internal Releases it under the hands of whoever still uses it, who is told that it is lost. */
+  async close(): Promise<void> {
+    this.#lose();
+    await this.release();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

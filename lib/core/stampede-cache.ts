@@ -158,7 +158,7 @@ export class StampedeCache {
   /**
    * Stores a value. A load of the key that is under way will not overwrite it; of two at once, the last to begin wins.
    *
-   * @param options the `ttl`, or options with it; a `ttl` of 0 evicts
+   * @param options the `ttl`, or options with it; a `ttl` of 0 evicts, and fails as `evict` does
    * @throws TypeError (or what the codec throws) when the value can't be encoded
    * @throws CacheUnavailableError when the store did not confirm it; a later read says whether it is there
    */
@@ -174,7 +174,10 @@ export class StampedeCache {
     if (events.observed) events.emit({ type: 'set', key, ttl });
   }
 
-  /** Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. */
+  /**
+   * Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. The claim
+   * deletes what was there: should the second step be refused, or never come, the old value must not come back.
+   */
   async #set(key: string, entry: StoredEntry): Promise<void> {
     const token = this.#tower.newToken();
     const { store } = this.#tower;

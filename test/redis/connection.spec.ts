@@ -76,12 +76,15 @@ describe('connects by', () => {
     expect(() => newStore({ connection: connection as never })).toThrow(/^connection must be a redis:\/\/ URL/);
   });
 
-  test.each(['redis://127.0.0.1:99999', 'http://127.0.0.1:6379', 'hello world', 'redis//localhost', { port: Number.NaN }])(
-    'not %p, which no waiting makes right',
-    (connection) => {
-      expect(() => newStore({ connection: connection as never })).toThrow(InvalidOptionError);
-    },
-  );
+  test.each([
+    'redis://127.0.0.1:99999',
+    'http://127.0.0.1:6379',
+    'hello world',
+    'redis//localhost',
+    { port: Number.NaN },
+  ])('not %p, which no waiting makes right', (connection) => {
+    expect(() => newStore({ connection: connection as never })).toThrow(InvalidOptionError);
+  });
 
   test('not a function that returns none of these', async () => {
     const store = closeLater(newStore({ connection: (() => undefined) as never }));
