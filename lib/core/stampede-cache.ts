@@ -156,7 +156,8 @@ export class StampedeCache {
   }
 
   /**
-   * Stores a value. A load of the key that is under way will not overwrite it; of two at once, the last to begin wins.
+   * Stores a value. A load of the key that is under way will not overwrite it. Of two at once the first to begin never
+   * wins; if its write comes last, nothing is stored, so that nothing old is.
    *
    * @param options the `ttl`, or options with it; a `ttl` of 0 evicts, and fails as `evict` does
    * @throws TypeError (or what the codec throws) when the value can't be encoded
@@ -175,8 +176,8 @@ export class StampedeCache {
   }
 
   /**
-   * Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. The claim
-   * deletes what was there: should the second step be refused, or never come, the old value must not come back.
+   * Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. If that
+   * is refused, who came between may never write, and what was there before must not stay.
    */
   async #set(key: string, entry: StoredEntry): Promise<void> {
     const token = this.#tower.newToken();
@@ -186,7 +187,8 @@ export class StampedeCache {
       await store.claim(key, token, this.#policy.lease);
       replaced?.(true);
       const end = await store.end({ kind: 'cache', key, token, entry });
-      if (end.is === 'held' && !end.stored) throw new Error(end.error);
+      if (end.is === 'refused') await store.evict(key, 'evict');
+      else if (!end.stored) throw new Error(end.error);
     } catch (cause) {
       replaced?.(false);
       throw new CacheUnavailableError('set', { cause });

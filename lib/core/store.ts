@@ -123,7 +123,7 @@ export type RenewReply = 'held' | 'other' | 'gone';
 export interface ReplaceRequest {
   readonly key: string;
   /**
-   * `evict` deletes the entry, `expire` marks it stale, and `claim` deletes it and takes the lock, whoever holds it, for a
+   * `evict` deletes the entry, `expire` marks it stale, and `claim` leaves it and takes the lock, whoever holds it, for a
    * write that `end` finishes.
    */
   readonly by: 'evict' | 'expire' | { readonly claim: string; readonly lease: number };

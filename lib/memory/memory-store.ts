@@ -130,10 +130,10 @@ export class MemoryStore implements Store {
     if (!claim || ended?.token !== claim.token) {
       locks.delete(name);
       if (ended) this.#server.publish(new Set([holderOf(ended), ...ended.followers]), ended.token);
-      if (by !== 'expire') entries.delete(key);
     }
     if (claim) this.#take(claim);
-    else if (by === 'expire') this.#expire(key);
+    else if (by === 'evict') entries.delete(key);
+    else this.#expire(key);
   }
 
   #expire(key: string): void {

@@ -11,7 +11,7 @@ import { WAKE_UP } from './wake-up.js';
  * ARGV   prefix of the channels, then one of
  *          evict               deletes the entry
  *          expire              marks it stale, unless it is, and keeps its expiry
- *          claim, token, ms    deletes it and takes the lock
+ *          claim, token, ms    leaves it and takes the lock
  *
  * Replies nil
  */
@@ -51,8 +51,8 @@ elseif lock and tokenOf(lock) == token then
   redis.call('DEL', KEYS[3])
   return false
 else
-  redis.call('DEL', KEYS[2], KEYS[3])
   redis.call('SET', KEYS[1], token, 'PX', lease)
+  redis.call('DEL', KEYS[3])
 end
 
 if lock then

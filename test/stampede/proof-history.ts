@@ -119,6 +119,8 @@ async function runKey(
   let acknowledged = 0;
   /** Evictions that follow a load. */
   const also: Promise<void>[] = [];
+  /** Background loads may end later than the last call; the caches are closing then. */
+  let over = false;
 
   async function evict(): Promise<void> {
     history.evictions++;
@@ -133,7 +135,7 @@ async function runKey(
     await sleep(between(0, longestLoad));
     const ending = random();
     // About when the others find what this came to.
-    if (!isShort && random() < 0.5) also.push(sleep(between(20, 200)).then(evict));
+    if (!isShort && random() < 0.5) also.push(sleep(between(20, 200)).then(() => (over ? undefined : evict())));
     if (ending < 0.3) throw new Failed(String(version));
     return { version, store: ending < 0.7 };
   }
@@ -169,6 +171,7 @@ async function runKey(
         repeat(FEWEST_CALLS, 1, isStale ? 15 : longestPause[Math.min(index, 1)]!, () => call(cache)),
       ),
     ]);
+    over = true;
     await Promise.all(also);
   } catch (error) {
     history.faults.push(String(error));

@@ -28,6 +28,6 @@ test('a replica takes over from a killed primary', async () => {
   await cluster.client().set('key', '1');
   await cluster.client().wait(1, 1000);
   await primary.kill();
-  await eventually(async () => (await cluster.client().set('key', '2')) === 'OK', { within: 20_000 });
+  await eventually(async () => (await cluster.client().set('key', '2')) === 'OK', { within: 50_000 });
   await primary.restart();
-});
+}, 60_000);
