@@ -98,6 +98,8 @@ export class LockService {
    * @example await locks.withLock('invoice:7', {}, async (lock) => send(invoice, lock.fencingToken));
    */
   async withLock<T>(key: string, options: LockOptions, run: (lock: Lock) => T | PromiseLike<T>): Promise<T> {
+    if (typeof run !== 'function')
+      throw new InvalidOptionError('run', run, 'a function, after the key and the options');
     const lock = await this.acquire(key, options);
     try {
       return await run(lock);
@@ -190,7 +192,11 @@ export class LockService {
     }
   }
 
-  #resolve({ lease, renew, wait, signal }: LockOptions): ResolvedLockOptions {
+  #resolve(options: LockOptions): ResolvedLockOptions {
+    if (typeof options !== 'object' || options === null) {
+      throw new InvalidOptionError('options', options, "an object, such as { wait: '10s' }");
+    }
+    const { lease, renew, wait, signal } = options;
     if (renew !== undefined && typeof renew !== 'boolean')
       throw new InvalidOptionError('renew', renew, 'true or false');
     if (signal !== undefined && !(signal instanceof AbortSignal)) {

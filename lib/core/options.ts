@@ -224,7 +224,7 @@ export function resolveNamespace(namespace: unknown = DEFAULTS.namespace): strin
 }
 
 /** Milliseconds of a `ttl` that isn't a function. */
-export function ttlOf<T>(ttl: Ttl<T> | unknown): number | ((value: unknown) => unknown) {
+function ttlOf<T>(ttl: Ttl<T> | unknown): number | ((value: unknown) => unknown) {
   return typeof ttl === 'function' ? (ttl as (value: unknown) => unknown) : parseDuration(ttl, 'ttl');
 }
 

@@ -169,6 +169,22 @@ describe('set', () => {
     expect(loader.runs).toBe(1);
   });
 
+  test('a late reply of its claim leaves no lock of what was led since, and every call is answered', async () => {
+    const setting = setUp();
+    const { clock, cache, store } = setting;
+    store.fails('replace', { repliesAfter: 100 });
+    const writing = follow(cache.set('key', 'set', '60s'));
+    await clock.advance(10);
+    setting.loseLock('key');
+    const loader = slowLoader(clock, 200, (run) => run);
+    const early = follow(cache.getOrLoad('key', loader, '60s'));
+    await clock.advance(100);
+    const late = follow(cache.getOrLoad('key', loader, '60s'));
+    await clock.advance(1_000);
+    expect([writing.settled, early.value, late.settled]).toEqual([true, 1, true]);
+    expect(setting.lockOf('key')).toBe(undefined);
+  });
+
   test('of two at once the first to begin never wins: when its write comes last, the key is empty', async () => {
     const setting = setUp({ processes: 2 });
     const { clock } = setting;

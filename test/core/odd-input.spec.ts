@@ -97,6 +97,16 @@ test.each([undefined, 42, null])('evict(%s) is a clear error', async (keys) => {
   await expect(setUp().cache.evict(keys as never)).rejects.toMatchObject({ code: 'INVALID_KEY' });
 });
 
+test('options or a function of a lock that are none are clear errors, and nothing is locked', async () => {
+  const { locks } = setUp();
+  await expect(locks.acquire('key', null as never)).rejects.toMatchObject({
+    code: 'INVALID_OPTION',
+    option: 'options',
+  });
+  await expect(locks.withLock('key', (() => 1) as never, undefined as never)).rejects.toMatchObject({ option: 'run' });
+  expect(await (await locks.tryAcquire('key'))?.release()).toBe(true);
+});
+
 test.each([Number.NaN, 0, -5, null, '10 s'])('extend(%s) is a clear error, and the lock is kept', async (lease) => {
   const { locks } = setUp();
   const lock = await locks.acquire('key');

@@ -69,11 +69,13 @@ describe('N3: scopes', () => {
       providers,
     });
     made = 0;
-    const answers = [];
-    for (let request = 0; request < 3; request += 1) answers.push(await (await fetch(`${url}/7`)).json());
+    const answers: { me: number }[] = [];
+    for (let request = 0; request < 3; request += 1) {
+      answers.push((await (await fetch(`${url}/7`)).json()) as { me: number });
+    }
     expect(loads).toBe(1);
-    expect(answers).toMatchObject(Array(3).fill({ id: '7', by: (answers[0] as { me: number }).me }));
-    expect(new Set(answers.map(({ me }: any) => me)).size).toBe(instances);
+    expect(answers).toMatchObject(Array(3).fill({ id: '7', by: answers[0]?.me }));
+    expect(new Set(answers.map(({ me }) => me)).size).toBe(instances);
     await app.get(StampedeCache).evict('numbered:7');
     await fetch(`${url}/7`);
     expect(loads).toBe(2);
