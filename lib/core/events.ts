@@ -55,7 +55,7 @@ export type NotStoredReason = 'refused' | 'cacheIf' | 'ttl' | 'unserializable' |
 export type StaleReason = 'while-revalidate' | 'if-error' | 'soft-timeout' | 'wait-timeout';
 
 /** The steps of the store, by its methods' names. */
-export type StoreCommand = 'read' | 'lead' | 'end' | 'renew' | 'replace';
+export type StoreCommand = 'read' | 'lead' | 'leaseLeft' | 'end' | 'renew' | 'replace';
 
 /** Where events go. An event is built only when somebody listens: `if (events.observed) events.emit({ … })`. */
 export class Events {

@@ -9,7 +9,7 @@ import { looksAtAge } from './options.js';
 import { answerOf, answerStale, type EndResult, readOutcome, reportLoad, settleWith } from './settling.js';
 import type { WaitingReply } from './store.js';
 import type { Tower } from './tower.js';
-import { Waiting } from './waiting.js';
+import { LOOK, Waiting } from './waiting.js';
 import type { TokenWatch } from './wake-ups.js';
 import { planWrite, type Write } from './write.js';
 
@@ -58,6 +58,9 @@ interface Round {
 /** The script that found it has compared it with the store's time. */
 const FRESH_BY_SCRIPT = Number.NEGATIVE_INFINITY;
 
+/** So many looks at a lock show that somebody has one; whether still the one that is waited for, only `lead` tells. In time for its outcome. */
+const MOST_LOOKS = 6;
+
 const REFUSED = { is: 'refused' } as const;
 const UNANSWERED = { is: 'unanswered' } as const;
 
@@ -80,7 +83,7 @@ export class Flight {
   constructor(key: string, tower: Tower) {
     this.key = key;
     this.#tower = tower;
-    this.#waiting = new Waiting(tower.clock, tower.random);
+    this.#waiting = new Waiting(tower.clock, tower.random, LOOK);
     this.#callers = new Callers(tower.clock, {
       waitEnded: (caller) => this.#waitEnded(caller),
       softWaitEnded: (caller) => this.#softWaitEnded(caller),
@@ -211,8 +214,26 @@ export class Flight {
     const { events } = this.#tower;
     if (events.observed) events.emit({ type: 'wait', key: this.key });
     this.#callers.startDeadlines();
-    const woken = (await this.#waiting.sleep(reply, watch)) === 'woken';
-    return { look: woken ? 'read' : 'lead', waitedFor: reply.token };
+    return this.#sleep(reply, watch);
+  }
+
+  /**
+   * Until the lock has ended, or the store is away: a look at the lock, now and then, also tells soon whether the store is
+   * there. A look at the expiry as well, since a `lead` that isn't answered takes longer to be given up.
+   */
+  async #sleep({ token, wakes, leaseLeft }: WaitingReply, watch: TokenWatch): Promise<Next> {
+    for (let looks = 0; ; looks++) {
+      const by = await this.#waiting.sleep({ wakes, leaseLeft }, watch);
+      if (by === 'woken') return { look: 'read', waitedFor: token };
+      if (by === 'unsure' || !wakes) return { look: 'lead', waitedFor: token };
+      try {
+        leaseLeft = await this.#tower.store.leaseLeft(this.key);
+      } catch (error) {
+        return { storeAway: error };
+      }
+      if (by === 'expiry' || leaseLeft === 0 || looks === MOST_LOOKS || !this.#callers.first)
+        return { look: 'lead', waitedFor: token };
+    }
   }
 
   /** Answers with an entry. False when it isn't fresh, or can't be read. */

@@ -19,6 +19,8 @@ import type { Trouble } from './trouble.js';
 /** After so many failures in a row the store is left alone for so many milliseconds; then one command tries. */
 const FAILURES = 3;
 const LEFT_ALONE = 500;
+/** The part of `commandTimeout` that a look at another's lock may take. */
+const LOOK_DEADLINE = 0.6;
 
 export interface GuardOptions {
   /** Milliseconds. */
@@ -99,6 +101,12 @@ export class GuardedStore {
     }
   }
 
+  /** Who waits asks this again and again, so that it notices soon that the store is away: its deadline is shorter. */
+  leaseLeft(key: string): Promise<number> {
+    const deadline = this.#options.commandTimeout * LOOK_DEADLINE;
+    return this.#breaker.run(() => this.#inTime('leaseLeft', () => this.#store.leaseLeft(key), deadline));
+  }
+
   end(request: EndRequest): Promise<EndReply> {
     return this.#inTime('end', () => this.#store.end(request));
   }
@@ -156,9 +164,9 @@ export class GuardedStore {
     return this.#breaker.run(() => this.#inTime(command, send));
   }
 
-  async #inTime<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
+  async #inTime<T>(command: StoreCommand, send: () => Promise<T>, deadline = this.#options.commandTimeout): Promise<T> {
     try {
-      const reply = await this.#withDeadline(command, send());
+      const reply = await this.#withDeadline(command, send(), deadline);
       this.#trouble.succeeded(command);
       return reply;
     } catch (error) {
@@ -168,10 +176,9 @@ export class GuardedStore {
     }
   }
 
-  #withDeadline<T>(command: StoreCommand, reply: Promise<T>): Promise<T> {
-    const { commandTimeout } = this.#options;
+  #withDeadline<T>(command: StoreCommand, reply: Promise<T>, deadline: number): Promise<T> {
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.after(commandTimeout, () => reject(new CommandTimeoutError(command, commandTimeout)));
+      const timer = this.#clock.after(deadline, () => reject(new CommandTimeoutError(command, deadline)));
       reply.then(resolve, reject).finally(() => timer.clear());
     });
   }

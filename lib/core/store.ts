@@ -18,6 +18,9 @@ export interface Store {
   /** Rechecks the entry and, if it is missing, takes the lock; if that is refused, registers this process as follower. */
   lead(request: LeadRequest): Promise<LeadReply>;
 
+  /** Milliseconds until the lock of this key's load ends by itself, if nobody renews it; 0 when nobody holds it. */
+  leaseLeft(key: string): Promise<number>;
+
   /** Ends the lock of this token: stores the entry, deletes the lock and wakes the followers, or is refused. */
   end(request: EndRequest): Promise<EndReply>;
 

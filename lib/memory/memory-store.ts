@@ -87,6 +87,12 @@ export class MemoryStore implements Store {
     return { is: 'waiting', token: lock.token, leaseLeft, wakes: follow };
   }
 
+  async leaseLeft(key: string): Promise<number> {
+    await this.#send();
+    const name = lockName('cache', key);
+    return this.#server.locks.get(name) ? this.#server.locks.timeLeft(name) : 0;
+  }
+
   async end({ kind, key, token, entry, outcome, holdOff = 0 }: EndRequest): Promise<EndReply> {
     await this.#send();
     const name = lockName(kind, key);

@@ -106,6 +106,10 @@ export class RedisStore implements Store {
     }, deadline);
   }
 
+  async leaseLeft(key: string): Promise<number> {
+    return Math.max(0, await this.#send((client, names) => client.pttl(names.cache(key).lock)));
+  }
+
   async end(request: EndRequest): Promise<EndReply> {
     return this.#send((client, names) => end(client, names, request));
   }

@@ -297,6 +297,27 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
       });
     });
 
+    describe('leaseLeft', () => {
+      test('tells how long the lock would live, whoever holds it, and 0 when nobody does', async () => {
+        newKey();
+        expect(await second.leaseLeft(key)).toBe(0);
+        const token = await leading(first, { lease: 10_000 });
+        const left = await second.leaseLeft(key);
+        expect(left).toBeGreaterThan(5_000);
+        expect(left).toBeLessThanOrEqual(10_000);
+        await renew(first, token, 60_000);
+        expect(await first.leaseLeft(key)).toBeGreaterThan(20_000);
+        await end(first, token);
+        expect(await second.leaseLeft(key)).toBe(0);
+      });
+
+      test('speaks of loads, not of the lock service', async () => {
+        newKey();
+        await leading(first, { kind: 'lock' });
+        expect(await second.leaseLeft(key)).toBe(0);
+      });
+    });
+
     describe('evict', () => {
       test('deletes the entry', async () => {
         newKey();

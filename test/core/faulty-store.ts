@@ -65,7 +65,7 @@ export class FaultyStore implements Store {
 
   /** The same for all commands. */
   isAway(fault: Fault = 'request lost'): void {
-    for (const command of ['read', 'lead', 'end', 'renew', 'replace'] as const) this.fails(command, fault);
+    for (const command of ['read', 'lead', 'leaseLeft', 'end', 'renew', 'replace'] as const) this.fails(command, fault);
   }
 
   works(...commands: StoreCommand[]): void {
@@ -95,6 +95,10 @@ export class FaultyStore implements Store {
     this.locks.add(`${request.kind} ${request.key}`);
     const reply = await this.#run('lead', request.key, () => this.#store.lead(request));
     return reply.is === 'waiting' && this.deaf ? { ...reply, wakes: false } : reply;
+  }
+
+  leaseLeft(key: string): Promise<number> {
+    return this.#run('leaseLeft', key, () => this.#store.leaseLeft(key));
   }
 
   end(request: EndRequest): Promise<EndReply> {

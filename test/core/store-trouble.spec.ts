@@ -59,6 +59,36 @@ describe('the trouble of the store is not the trouble of the caller', () => {
     expect(await cache.getOrLoad('key', () => 3, '60s')).toBe(2);
   });
 
+  test.each(['request lost', 'reply lost'] as const)(
+    'it falls silent (%s) while processes wait: they are answered within 550 ms and their own load',
+    async (fault) => {
+      const { clock, processes } = setUp({ processes: 4 });
+      const loader = slowLoader(clock, 100, (run) => run);
+      const led = follow(processes[0]!.cache.getOrLoad('key', () => clock.sleep(5_000), '60s'));
+      await clock.advance(1);
+      const calls = processes
+        .slice(1)
+        .flatMap(({ cache }) => crowd(20, () => cache.getOrLoad('key', loader, '60s')).map(follow));
+      await clock.advance(3_000);
+      for (const { store } of processes) store.isAway(fault);
+      await clock.advance(550 + 100);
+      expect(calls.every(({ settled, error }) => settled && !error)).toBe(true);
+      expect(loader.runs).toBe(3);
+      await clock.advance(5_000);
+      expect(led.settled).toBe(true);
+    },
+  );
+
+  test('a store that is slower than a look may take, and not slower than a command may, does no harm to a leader', async () => {
+    const { clock, cache, store } = setUp();
+    for (const command of ['read', 'lead', 'end', 'renew'] as const) store.fails(command, { repliesAfter: 450 });
+    const call = follow(cache.getOrLoad('key', () => clock.sleep(100).then(() => 1), '60s'));
+    await clock.advance(3 * 450 + 100);
+    expect(call.value).toBe(1);
+    store.works();
+    expect(await cache.get('key')).toBe(1);
+  });
+
   test('a follower whose poll fails loads by itself', async () => {
     const { clock, processes } = setUp({ processes: 2 });
     const follower = processes[1]!;

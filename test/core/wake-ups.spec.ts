@@ -18,21 +18,48 @@ describe('how a follower learns that the load has ended', () => {
     }
     expect(call.value).toBe(1);
     const gaps = polls.slice(1).map((at, i) => at - (polls[i] ?? 0));
-    // At random from 20 to 80, here always half-way; growing by half each time, up to 500.
-    expect(gaps.slice(0, 6)).toEqual([50, 75, 113, 168, 254, 379].map((gap) => expect.closeTo(gap, -1)));
-    expect(Math.max(...gaps)).toBe(500);
+    // At random from 20 to 80, here always half-way; growing by half each time, up to 250.
+    expect(gaps.slice(0, 6)).toEqual([50, 75, 113, 168, 250, 250].map((gap) => expect.closeTo(gap, -1)));
+    expect(Math.max(...gaps)).toBe(250);
   });
 
-  test('a wake-up that got lost costs it a poll of at most half a second', async () => {
+  test('a wake-up that got lost costs it a look of at most a quarter of a second', async () => {
     const { clock, processes } = setUp({ processes: 2, random: () => 0.999 });
     const [leader, follower] = [processes[0]!, processes[1]!];
     follower.store.losesWakeUps = true;
     void leader.cache.getOrLoad('key', () => clock.sleep(501).then(() => 1), '60s');
     await clock.advance(0);
     const call = follow(follower.cache.getOrLoad('key', () => 2, '60s'));
-    await clock.advance(1_000);
+    await clock.advance(750);
     expect(call.value).toBe(1);
-    expect(follower.store.count('lead')).toBe(3);
+    expect(follower.store.sent.map(({ command }) => command)).toEqual([
+      ...['read', 'lead'],
+      ...['leaseLeft', 'leaseLeft', 'leaseLeft', 'lead'],
+    ]);
+  });
+
+  test('a lost wake-up, and a lock that others have taken since: it asks again in time for the outcome', async () => {
+    const { clock, processes } = setUp({ processes: 3 });
+    const [leader, follower, next] = [processes[0]!, processes[1]!, processes[2]!];
+    follower.store.losesWakeUps = true;
+    void leader.cache.getOrLoad('key', () => clock.sleep(100).then(() => 1), { ttl: '60s', cacheIf: () => false });
+    await clock.advance(10);
+    const call = follow(follower.cache.getOrLoad('key', () => 2, '60s'));
+    await clock.advance(95);
+    void next.cache.getOrLoad('key', () => clock.sleep(4_000).then(() => 3), '60s');
+    await clock.advance(1_800);
+    expect(call.value).toBe(1);
+  });
+
+  test('the longer the load, the fewer commands: looks, and a lead now and then', async () => {
+    const { clock, processes } = setUp({ processes: 2 });
+    const [leader, follower] = [processes[0]!, processes[1]!];
+    void leader.cache.getOrLoad('key', () => clock.sleep(9_000).then(() => 1), '60s');
+    await clock.advance(10);
+    void follower.cache.getOrLoad('key', () => 2, '60s');
+    await clock.advance(9_000);
+    expect(follower.store.count('lead')).toBeLessThan(8);
+    expect(follower.store.count('leaseLeft')).toBeLessThan(45);
   });
 
   test('R7: a doubled wake-up, or one for a token that nobody waits for, harms nothing', async () => {

@@ -53,7 +53,7 @@ const slow = fc.record({
   type: fc.constant('slow' as const),
   process,
   slow: fc.record({
-    what: fc.constantFrom<Slowness['what'][]>('read', 'lead', 'end', 'renew', 'replace', 'wake-up'),
+    what: fc.constantFrom<Slowness['what'][]>('read', 'lead', 'leaseLeft', 'end', 'renew', 'replace', 'wake-up'),
     run: fc.constantFrom(0, 0, 4),
     answer: fc.constantFrom(0, 6, 12),
   }),
@@ -62,7 +62,7 @@ const fault = fc.record({
   type: fc.constant('fault' as const),
   process,
   fault: fc.record({
-    command: fc.constantFrom<StoreCommand[]>('read', 'lead', 'lead', 'end', 'end', 'renew', 'replace'),
+    command: fc.constantFrom<StoreCommand[]>('read', 'lead', 'lead', 'leaseLeft', 'end', 'end', 'renew', 'replace'),
     is: fc.constantFrom<Fault['is'][]>('request lost', 'reply lost', 'late'),
   }),
 });

@@ -93,6 +93,10 @@ export class ScheduledStore implements Store {
     return reply;
   }
 
+  leaseLeft(key: string): Promise<number> {
+    return this.#send('leaseLeft', key, () => this.#store.leaseLeft(key));
+  }
+
   end(request: EndRequest): Promise<EndReply> {
     const { key, token, entry } = request;
     const run = async () => {

@@ -115,6 +115,12 @@ describe('commands of', () => {
     expect(await commandsOf(() => renew('other#1'))).toEqual({ evalsha: 1, get: 1 });
   });
 
+  test('a look at the lock', async () => {
+    newKey();
+    await lead(leader);
+    expect(await commandsOf(() => follower.leaseLeft(key))).toEqual({ pttl: 1 });
+  });
+
   test('replace', async () => {
     newKey();
     const replace = (by: Parameters<Store['replace']>[0]['by']) => commandsOf(() => leader.replace({ key, by }));

@@ -73,3 +73,37 @@ test('a full Redis takes no more followers: who comes then polls, and there is o
   expect(await Promise.all([led, followed])).toEqual(['x', 'x']);
   expect(loads()).toHaveLength(1);
 });
+
+test('Redis freezes while processes wait for a load: they notice, load by themselves, and all is well afterwards', async () => {
+  const led = quick.cache.getOrLoad('key', () => sleep(3_000), '60s');
+  await eventually(() => loads()[0], { every: 5 });
+  const followers = await Promise.all(
+    [1, 2].map(async () => {
+      const store = new RedisStore({ connection: redis.url, namespace: 'trouble', commandTimeout: 500, logger });
+      const follower = createStampede({ store });
+      await follower.start();
+      return follower;
+    }),
+  );
+  try {
+    const calls = followers.flatMap(({ cache }) =>
+      Array.from({ length: 20 }, () => cache.getOrLoad('key', () => sleep(100).then(() => 'own'), '60s')),
+    );
+    await sleep(300);
+    redis.freeze();
+    const frozenAt = performance.now();
+    expect(new Set(await Promise.all(calls))).toEqual(new Set(['own']));
+    // 550 ms and the load; the rest is for a busy machine.
+    expect(performance.now() - frozenAt).toBeLessThan(650 + 1_000);
+    redis.thaw();
+    await quick.cache.evict('key');
+    await eventually(async () => {
+      await followers[0]!.cache.getOrLoad('key', () => 'new', '60s');
+      return followers[1]!.cache.get('key');
+    });
+  } finally {
+    redis.thaw();
+    await Promise.all(followers.map((follower) => follower.close()));
+    await led;
+  }
+});
