@@ -1,6 +1,7 @@
 import { Answer } from './answer.js';
 import type { Codec } from './codec.js';
 import { parseEntry } from './entry.js';
+import type { Events } from './events.js';
 import type { Random } from './waiting.js';
 
 /** A value as it was found, and its age. */
@@ -17,6 +18,16 @@ export function readAged(text: string, codec: Codec): Aged {
   const entry = parseEntry(text);
   if (!entry) throw new TypeError('The stored text is not an entry of this version, or it is cut.');
   return { answer: Answer.decode(entry.payload, codec), freshUntil: entry.freshUntil, loadTime: entry.loadTime };
+}
+
+/** The same for who does without; what can't be read is told in an event. */
+export function readEntry(events: Events, key: string, text: string, codec: Codec): Aged | undefined {
+  try {
+    return readAged(text, codec);
+  } catch (error) {
+    if (events.observed) events.emit({ type: 'unreadable', key, error });
+    return undefined;
+  }
 }
 
 /** Milliseconds since it was last fresh; `'unknown'` when the store's time isn't known, and would be needed. */

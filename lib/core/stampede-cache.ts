@@ -1,24 +1,24 @@
-import { AsyncResource } from 'node:async_hooks';
-import { LRUCache } from 'lru-cache';
 import type { Observable } from 'rxjs';
-import { type Aged, isDueEarly, readAged, stalenessOf } from './aged.js';
+import { readEntry } from './aged.js';
 import type { Answer } from './answer.js';
 import { Caller, type Loader } from './caller.js';
 import { encodeWith } from './codec.js';
 import type { Coordination } from './coordination.js';
+import { atMost, untilLanded } from './draining.js';
 import { formatEntry } from './entry.js';
 import {
   CacheClosedError,
   CacheEvictionError,
   CacheUnavailableError,
-  EvictionPendingError,
   InvalidKeyError,
   InvalidOptionError,
 } from './errors.js';
 import type { CacheEvent } from './events.js';
-import { Flight, type Start } from './flight.js';
+import { Flights } from './flights.js';
+import { Kept } from './kept.js';
 import { LastResort } from './last-resort.js';
 import type { LimitLoads } from './load.js';
+import { Lookups } from './lookups.js';
 import {
   type LoadOptions,
   looksAtAge,
@@ -29,21 +29,9 @@ import {
   type Ttl,
 } from './options.js';
 import type { ErrorCodec } from './outcome.js';
-import type { Eviction } from './pending-evictions.js';
-import { type Found, Reads } from './reads.js';
-import { answerStale } from './settling.js';
-import type { StoredEntry } from './store.js';
 import type { Tower } from './tower.js';
 import { freshFor, makeEntry } from './write.js';
-
-/** The longest that a value loaded while the store is away is kept, in milliseconds, and how many are. */
-const MOST_KEPT = 1_000;
-const MOST_KEPT_KEYS = 10_000;
-
-/** Who only looks: `get` and `has`. */
-interface Peek {
-  look(found: Answer | undefined): void;
-}
+import { Writes } from './writes.js';
 
 /**
  * A cache in which one call loads, however many callers in however many processes ask: get; on a miss take the lock and
@@ -54,41 +42,30 @@ interface Peek {
 export class StampedeCache {
   readonly #tower: Tower;
   readonly #policy: ResolvedPolicy;
-  readonly #reads: Reads<Caller | Peek>;
-  /** The flight that a call of this key joins. */
-  readonly #flights = new Map<string, Flight>();
-  /** Every flight that isn't over: those above, and those whose lease has ended. */
-  readonly #airborne = new Map<Flight, Promise<void>>();
-  /** Each `set`, `evict` and `expire` that isn't over: between its two steps a `set` has the lock. */
-  readonly #writes = new Set<Promise<void>>();
-  /** Some calls have windows and others none: those, too, need the store's time for what the former have stored. */
-  #needsTime = false;
-  /** What was loaded while the store is away. */
-  readonly #kept: LRUCache<string, Answer>;
-  /** The AsyncLocalStorage context of background loads: that of whoever makes the cache, which is no request. */
-  readonly #nobody = new AsyncResource('StampedeCacheBackground');
+  readonly #flights: Flights;
+  readonly #lookups: Lookups;
+  readonly #writes: Writes;
   /** From now on nothing takes a lock. */
   #closed = false;
 
   constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec, limitLoads: LimitLoads) {
+    const { clock, events } = coordination;
     this.#policy = policy;
-    this.#kept = new LRUCache({ max: MOST_KEPT_KEYS, ttl: MOST_KEPT, ttlResolution: 0, perf: coordination.clock });
-    this.#reads = new Reads(
-      (keys, withTime) => coordination.store.read(keys, withTime),
-      (key, readers, found) => this.#deliver(key, readers, found),
-    );
+    const kept = new Kept(clock);
     this.#tower = {
       ...coordination,
       errorCodec,
-      lastResort: new LastResort(coordination.clock, coordination.events, limitLoads),
+      lastResort: new LastResort(clock, events, limitLoads),
       limitLoads,
-      readEntry: (key, text, caller) => this.#readEntry(key, text, caller?.options ?? policy),
-      keep: (key, answer, { px, freshFor = px }) => this.#kept.set(key, answer, { ttl: Math.min(freshFor, MOST_KEPT) }),
-      depart: (flight) => this.#depart(flight),
-      read: (key, callers) =>
-        this.#reads.add(key, callers, this.#needsTime || callers.some(({ options }) => looksAtAge(options))),
-      lead: (key, callers) => this.#board(key, callers, { is: 'miss' }),
+      readEntry: (key, text, caller) => readEntry(events, key, text, (caller?.options ?? policy).codec),
+      keep: (key, answer, entry) => kept.keep(key, answer, entry),
+      depart: (flight) => this.#flights.depart(flight),
+      read: (key, callers) => this.#lookups.read(key, callers),
+      lead: (key, callers) => this.#flights.board(key, callers, { is: 'miss' }),
     };
+    this.#flights = new Flights(this.#tower);
+    this.#lookups = new Lookups(this.#tower, this.#flights, kept);
+    this.#writes = new Writes(this.#tower, this.#flights, kept, policy.lease);
   }
 
   /**
@@ -128,11 +105,10 @@ export class StampedeCache {
   getOrLoadResolved<T>(key: string, loader: Loader<T>, options: ResolvedLoadOptions): Promise<T> {
     checkKey(key);
     const caller = new Caller(loader, options, this.#tower.clock.now());
-    const flight = this.#flights.get(key);
-    const readsAnyway = looksAtAge(options);
+    const flight = this.#flights.of(key);
     // Who may get an old value looks for it first, even while others load.
-    if (flight && !readsAnyway && !flight.isBackground) flight.join([caller]);
-    else this.#reads.add(key, [caller], readsAnyway || this.#needsTime);
+    if (flight && !looksAtAge(options) && !flight.isBackground) flight.join([caller]);
+    else this.#lookups.read(key, [caller]);
     return caller.promise as Promise<T>;
   }
 
@@ -170,29 +146,7 @@ export class StampedeCache {
     if (ttl === 0) return this.evict(key);
     const entry = makeEntry(formatEntry(encodeWith(resolved.codec, value), 0), ttl, resolved);
     if (this.#closed) throw new CacheUnavailableError('set', { cause: new CacheClosedError() });
-    await this.#write(key, this.#set(key, entry));
-    const { events } = this.#tower;
-    if (events.observed) events.emit({ type: 'set', key, ttl });
-  }
-
-  /**
-   * Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. If that
-   * is refused, who came between may never write, and what was there before must not stay.
-   */
-  async #set(key: string, entry: StoredEntry): Promise<void> {
-    const token = this.#tower.newToken();
-    const { store } = this.#tower;
-    const replaced = this.#flights.get(key)?.replacing();
-    try {
-      await store.claim(key, token, this.#policy.lease);
-      replaced?.(true);
-      const end = await store.end({ kind: 'cache', key, token, entry });
-      if (end.is === 'refused') await store.evict(key, 'evict');
-      else if (!end.stored) throw new Error(end.error);
-    } catch (cause) {
-      replaced?.(false);
-      throw new CacheUnavailableError('set', { cause });
-    }
+    await this.#writes.set(key, entry, ttl);
   }
 
   /**
@@ -209,7 +163,7 @@ export class StampedeCache {
     const failed: string[] = [];
     let cause: unknown;
     const evictions = [...new Set(all)].map((key) =>
-      this.#evict(key, 'evict').catch((error) => {
+      this.#writes.evict(key, 'evict').catch((error) => {
         failed.push(key);
         cause = error;
       }),
@@ -227,7 +181,7 @@ export class StampedeCache {
   async expire(key: string): Promise<void> {
     checkKey(key);
     try {
-      await this.#evict(key, 'expire');
+      await this.#writes.evict(key, 'expire');
     } catch (cause) {
       throw new CacheUnavailableError('expire', { cause });
     }
@@ -235,13 +189,7 @@ export class StampedeCache {
 
   /** @internal Waits for the loads that run now, at most so many milliseconds. Aborts nothing. */
   async settle(patience: number): Promise<void> {
-    await new Promise<void>((resolve) => {
-      const timer = this.#tower.clock.after(patience, resolve);
-      void Promise.all(this.#airborne.values()).then(() => {
-        timer.clear();
-        resolve();
-      });
-    });
+    await atMost(this.#tower.clock, patience, Promise.all(this.#flights.underWay));
   }
 
   /**
@@ -249,189 +197,23 @@ export class StampedeCache {
    * releases their locks. From then on no call takes a lock: loaders answer.
    */
   async drain(drainTimeout: number): Promise<void> {
-    const { clock, lastResort } = this.#tower;
-    let timeIsUp = false;
-    const stop = new Promise<void>((resolve) => {
-      const timer = clock.after(drainTimeout, () => {
-        timeIsUp = true;
-        resolve();
-      });
-      void this.#landed(() => timeIsUp).then(() => {
-        timer.clear();
-        resolve();
-      });
-    });
-    await stop;
+    await untilLanded(this.#tower.clock, drainTimeout, () => this.#underWay);
     this.#closed = true;
-    lastResort.close();
+    this.#tower.lastResort.close();
     const underWay = this.#underWay;
-    for (const flight of this.#airborne.keys()) flight.close();
+    this.#lookups.close();
+    this.#flights.close();
     await Promise.allSettled(underWay);
-  }
-
-  /** Resolves when nothing is under way, what begins meanwhile included. */
-  async #landed(giveUp: () => boolean): Promise<void> {
-    for (let underWay = this.#underWay; underWay.length > 0 && !giveUp(); underWay = this.#underWay) {
-      await Promise.allSettled(underWay);
-    }
   }
 
   /** What may take off, or has, and what has a lock besides. */
   get #underWay(): Promise<void>[] {
-    return [...this.#reads.underWay, ...this.#airborne.values(), ...this.#writes];
-  }
-
-  /** What a read found goes to all who had asked; those for whom it isn't good enough board a flight. */
-  #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found): void {
-    const callers = readers.filter((reader) => reader instanceof Caller);
-    const peeks = readers.filter((reader): reader is Peek => !(reader instanceof Caller));
-    if ('storeAway' in found) {
-      for (const peek of peeks) peek.look(undefined);
-      if (callers.length > 0) this.#doWithout(key, callers, found.storeAway);
-      return;
-    }
-    const { text, now } = found;
-    if (text instanceof EvictionPendingError) {
-      for (const peek of peeks) peek.look(undefined);
-      if (callers.length > 0) this.#doWithout(key, callers, text);
-      return;
-    }
-    if (this.#kept.size > 0) this.#kept.clear();
-    const aged = typeof text === 'string' ? this.#readEntry(key, text, callers[0]?.options ?? this.#policy) : undefined;
-    const staleness = aged && stalenessOf(aged, now);
-    if (staleness === 'unknown') {
-      this.#needsTime = true;
-      this.#reads.add(key, readers, true);
-      return;
-    }
-    for (const peek of peeks) peek.look(staleness === 'fresh' ? aged?.answer : undefined);
-    if (callers.length === 0) return;
-    if (aged && staleness === 'fresh') this.#hit(key, callers, aged, now);
-    else if (aged && typeof staleness === 'number') this.#stale(key, callers, aged.answer, staleness);
-    else this.#miss(key, callers, { is: 'miss', unreadable: typeof text === 'string' && !aged ? text : undefined });
-  }
-
-  #hit(key: string, callers: readonly Caller[], aged: Aged, now: number | undefined): void {
-    const { events, random } = this.#tower;
-    for (const caller of callers) {
-      if (events.observed) events.emit({ type: 'hit', key });
-      caller.answer(aged.answer);
-    }
-    if (now === undefined) return;
-    const eager = callers.find(
-      ({ options }) => options.earlyRefresh > 0 && isDueEarly(aged, now, options.earlyRefresh, random),
-    );
-    if (eager) this.#refresh(key, eager, aged.freshUntil);
-  }
-
-  /** There is something old: whoever may have that gets it at once, or keeps it at hand. */
-  #stale(key: string, callers: readonly Caller[], answer: Answer, staleness: number): void {
-    const { events } = this.#tower;
-    const boarding: Caller[] = [];
-    let answered: Caller | undefined;
-    for (const caller of callers) {
-      const { staleWhileRevalidate, staleIfError } = caller.options;
-      if (staleness < Math.max(staleWhileRevalidate, staleIfError)) caller.stale = answer;
-      if (staleness >= staleWhileRevalidate) boarding.push(caller);
-      else if (answerStale(events, key, caller, 'while-revalidate')) answered = caller;
-    }
-    if (boarding.length > 0) this.#miss(key, boarding, { is: 'miss' });
-    else if (answered) this.#refresh(key, answered);
-  }
-
-  #miss(key: string, callers: readonly Caller[], start: Start): void {
-    const { events } = this.#tower;
-    if (events.observed) for (const _ of callers) events.emit({ type: 'miss', key });
-    this.#board(key, callers, start);
-  }
-
-  /** The store is away: what was loaded here within the last second will do; otherwise loaders answer. */
-  #doWithout(key: string, callers: readonly Caller[], error: unknown): void {
-    const kept = this.#closed ? undefined : this.#kept.get(key);
-    if (!kept) this.#miss(key, callers, { is: 'store away', error });
-    else this.#answerKept(key, callers, kept);
-  }
-
-  #answerKept(key: string, callers: readonly Caller[], kept: Answer): void {
-    const { events } = this.#tower;
-    for (const caller of callers) {
-      if (events.observed) events.emit({ type: 'kept', key });
-      caller.answer(kept);
-    }
-  }
-
-  /**
-   * One load in the background, unless one is under way here or in another process.
-   *
-   * @param refreshing the moment until which the entry is fresh, if it is to be replaced before that
-   */
-  #refresh(key: string, caller: Caller, refreshing?: number): void {
-    if (this.#flights.has(key)) return;
-    this.#takeOff(key, [caller.inBackground(this.#nobody, this.#tower.clock.now())], { is: 'miss', refreshing });
-  }
-
-  /** The callers join the flight of their key, or a new one. */
-  #board(key: string, callers: readonly Caller[], start: Start): void {
-    const flying = this.#flights.get(key);
-    if (flying) flying.join(callers);
-    else this.#takeOff(key, callers, start);
-  }
-
-  #takeOff(key: string, callers: readonly Caller[], start: Start): void {
-    const flight = new Flight(key, this.#tower);
-    this.#flights.set(key, flight);
-    flight.join(callers);
-    const landing = flight
-      .fly(this.#closed ? { is: 'store away', error: new CacheClosedError() } : start)
-      .catch((error) => flight.close(error))
-      .finally(() => {
-        this.#airborne.delete(flight);
-        this.#depart(flight);
-      });
-    this.#airborne.set(flight, landing);
-  }
-
-  #depart(flight: Flight): void {
-    if (this.#flights.get(flight.key) === flight) this.#flights.delete(flight.key);
-  }
-
-  #readEntry(key: string, text: string, { codec }: Pick<ResolvedPolicy, 'codec'>): Aged | undefined {
-    try {
-      return readAged(text, codec);
-    } catch (error) {
-      if (this.#tower.events.observed) this.#tower.events.emit({ type: 'unreadable', key, error });
-      return undefined;
-    }
+    return [...this.#lookups.underWay, ...this.#flights.underWay, ...this.#writes.underWay];
   }
 
   #peek(key: string): Promise<Answer | undefined> {
     checkKey(key);
-    return new Promise((look) => this.#reads.add(key, [{ look }], true));
-  }
-
-  /** What is kept of this key goes, and also what a load that is under way keeps until the write is over. */
-  async #write(key: string, write: Promise<void>): Promise<void> {
-    this.#kept.delete(key);
-    this.#writes.add(write);
-    try {
-      await write;
-    } finally {
-      this.#writes.delete(write);
-      this.#kept.delete(key);
-    }
-  }
-
-  async #evict(key: string, by: Eviction): Promise<void> {
-    const { store, events } = this.#tower;
-    const replaced = this.#flights.get(key)?.replacing();
-    try {
-      await this.#write(key, store.evict(key, by));
-    } catch (error) {
-      replaced?.(false);
-      throw error;
-    }
-    replaced?.(true);
-    if (events.observed) events.emit({ type: by, key });
+    return this.#lookups.peek(key);
   }
 }
 
