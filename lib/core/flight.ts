@@ -4,8 +4,9 @@ import { Callers } from './callers.js';
 import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError, StoreReplyError } from './errors.js';
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
-import { type AbortReason, Load } from './load.js';
+import type { AbortReason } from './load.js';
 import { looksAtAge } from './options.js';
+import { Running } from './running.js';
 import { answerOf, answerStale, type EndResult, readOutcome, reportLoad, settleWith } from './settling.js';
 import type { WaitingReply } from './store.js';
 import type { Tower } from './tower.js';
@@ -20,16 +21,6 @@ export type Start =
 
 function isRound(next: Next): next is Round {
   return typeof next === 'object' && 'look' in next;
-}
-
-/** A load that is under way. */
-interface Running {
-  readonly load: Load;
-  readonly owner: Caller;
-  readonly lease: Lease | undefined;
-  /** How many callers may get the value even if the lease should turn out to have ended. */
-  proven: number;
-  leaseEnded: boolean;
 }
 
 /** What a flight does next: look again, do without the store, or nothing more. */
@@ -265,7 +256,11 @@ export class Flight {
       await this.#release(lease);
       return { look: 'lead' };
     }
-    this.#keep(lease, watch, running);
+    running.keepLease(
+      watch,
+      () => this.#callers.count,
+      () => running === this.#running && this.leaseEnded(),
+    );
     const result = await running.load.result;
     lease.forget();
     this.#running = undefined;
@@ -315,37 +310,9 @@ export class Flight {
   #start(lease: Lease | undefined, proven: number): Running | undefined {
     const owner = this.#callers.first;
     if (!owner) return undefined;
-    const { clock, events, limitLoads } = this.#tower;
-    const background = owner.isBackground;
-    if (events.observed) events.emit({ type: 'load', key: this.key, alone: lease === undefined, background });
     this.#callers.startDeadlines(owner);
-    const load = new Load(this.key, owner, clock, limitLoads);
-    this.#running = { load, owner, lease, proven, leaseEnded: false };
+    this.#running = new Running(this.key, owner, lease, proven, this.#tower);
     return this.#running;
-  }
-
-  /** Keeps the lease while the load runs, and listens for its end. */
-  #keep(lease: Lease, watch: TokenWatch, running: Running): void {
-    lease.keep({
-      renewing: () => {
-        const joined = this.#callers.count;
-        return () => {
-          running.proven = joined;
-        };
-      },
-      lost: (how) => {
-        const { events } = this.#tower;
-        const holder = how === 'other' ? 'other' : 'gone';
-        if (events.observed) events.emit({ type: 'lease-lost', key: this.key, holder });
-        if (holder === 'other') running.load.abort('lost');
-        else this.leaseEnded();
-      },
-    });
-    watch.listen((certain) => {
-      if (running !== this.#running) return;
-      if (certain) this.leaseEnded();
-      else lease.check();
-    });
   }
 
   async #end(lease: Lease, { entry, outcome, holdOff }: Write): Promise<EndResult> {
