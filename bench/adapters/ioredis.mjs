@@ -1,0 +1,28 @@
+// Cache-aside without any protection: GET and JSON.parse; on a miss load, and SET with PX. For hits this is what one
+// connection of ioredis can do, for a stampede what happens without a cache that knows of it.
+import { connect } from './connect.mjs';
+
+export async function create({ port, ttl, autoPipelining = false, version }) {
+  const Client = version === 6 ? (await import('ioredis6')).Redis : undefined;
+  const redis = await connect(port, { enableAutoPipelining: autoPipelining }, Client);
+  return {
+    async getOrLoad(key, loader) {
+      const found = await redis.get(key);
+      if (found !== null) return JSON.parse(found);
+      const value = await loader();
+      await redis.set(key, JSON.stringify(value), 'PX', ttl);
+      return value;
+    },
+    async getMany(keys) {
+      const found = await redis.mget(...keys);
+      return found.map((text) => (text === null ? undefined : JSON.parse(text)));
+    },
+    async fillMany(entries) {
+      const pipeline = redis.pipeline();
+      for (const [key, value] of entries) pipeline.set(key, JSON.stringify(value), 'PX', ttl);
+      await pipeline.exec();
+    },
+    evict: (key) => redis.del(key),
+    close: () => redis.disconnect(),
+  };
+}
