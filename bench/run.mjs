@@ -57,7 +57,7 @@ async function whatTheyCan(redis, systems) {
       const methods = await withProcesses(1, redis, system, {}, async ([{ ready }]) => ready.methods);
       able.push({ system, methods });
     } catch (error) {
-      if (!/^InvalidOptionError/.test(error.message)) throw new Error(`${system.name}: ${error.message}`);
+      if (!/^UnavailableError/.test(error.message)) throw new Error(`${system.name}: ${error.message}`);
       tell(`${system.name} is left out: ${error.message}`);
     }
   }

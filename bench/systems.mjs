@@ -27,7 +27,7 @@ export const SYSTEMS = [
   { name: 'async-cache-dedupe', adapter: 'async-cache-dedupe', kind: 'peer', quick: true },
   { name: 'redlock', adapter: 'redlock', kind: 'peer', quick: true },
   { name: 'sesamecare-redlock', adapter: 'redlock', kind: 'peer', options: { fork: true } },
-  { name: 'redis-semaphore', adapter: 'redis-semaphore', kind: 'peer' },
+  { name: 'redis-semaphore', adapter: 'redis-semaphore', kind: 'peer', quick: true },
   { name: 'bentocache-memory', adapter: 'bentocache', kind: 'peer', inMemory: IN_MEMORY },
   {
     name: 'bentocache-memory-objects',
@@ -40,6 +40,7 @@ export const SYSTEMS = [
   { name: 'cacheable-memory', adapter: 'cacheable', kind: 'peer', inMemory: IN_MEMORY },
   { name: 'lru-cache', adapter: 'lru-cache', kind: 'bound', inMemory: IN_MEMORY, noRedis: true, quick: true },
   { ...OURS, name: 'ours', quick: true },
+  { ...OURS, name: 'ours-many', only: ['bulk'], options: { together: true } },
   { ...OURS, name: 'ours-ioredis-6', only: [...HITS, 'start'], options: { ownClient: true } },
   {
     ...OURS,

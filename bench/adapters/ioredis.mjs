@@ -13,14 +13,15 @@ export async function create({ port, ttl, autoPipelining = false, version }) {
       await redis.set(key, JSON.stringify(value), 'PX', ttl);
       return value;
     },
-    async getMany(keys) {
-      const found = await redis.mget(...keys);
-      return found.map((text) => (text === null ? undefined : JSON.parse(text)));
-    },
-    async fillMany(entries) {
+    async getMany(keys, load) {
+      const values = (await redis.mget(...keys)).map((text) => (text === null ? undefined : JSON.parse(text)));
+      const missing = keys.filter((_, i) => values[i] === undefined);
+      if (missing.length === 0) return values;
+      const loaded = new Map((await load(missing)).map((value, i) => [missing[i], value]));
       const pipeline = redis.pipeline();
-      for (const [key, value] of entries) pipeline.set(key, JSON.stringify(value), 'PX', ttl);
+      for (const [key, value] of loaded) pipeline.set(key, JSON.stringify(value), 'PX', ttl);
       await pipeline.exec();
+      return keys.map((key, i) => values[i] ?? loaded.get(key));
     },
     evict: (key) => redis.del(key),
     close: () => redis.disconnect(),

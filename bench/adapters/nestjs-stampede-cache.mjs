@@ -13,9 +13,10 @@ import {
   StampedeCache,
   StampedeCacheModule,
 } from '../../dist/lib/index.js';
+import { UnavailableError } from './unavailable.mjs';
 
 export async function create(options) {
-  const { port, ttl, lease, wait, through = 'getOrLoad', ownClient = false, inMemory } = options;
+  const { port, lease, wait, through = 'getOrLoad', ownClient = false, inMemory } = options;
   const address = { host: '127.0.0.1', port };
   const connection = ownClient ? address : new (await import('ioredis')).Redis({ ...address, lazyConnect: true });
   const way = WAYS[through](options);
@@ -31,7 +32,11 @@ export async function create(options) {
     ],
     providers: way.providers,
   })(Bench);
-  const application = await NestFactory.createApplicationContext(Bench, { logger: false, abortOnError: false });
+  const application = await boot(Bench).catch((error) => {
+    throw inMemory && error.name === 'InvalidOptionError'
+      ? new UnavailableError('this build has no near cache')
+      : error;
+  });
   const cache = application.get(StampedeCache);
   const locks = application.get(LockService);
   return {
@@ -41,15 +46,22 @@ export async function create(options) {
       const lock = await locks.acquire(name);
       return () => lock.release();
     },
-    getMany: (keys) => Promise.all(keys.map((key) => cache.getOrLoad(key, unexpected, ttl))),
-    fillMany: (entries) => Promise.all(entries.map(([key, value]) => cache.getOrLoad(key, async () => value, ttl))),
-    ...(cache.getOrLoadMany && { getOrLoadMany: (keys, loadMany) => cache.getOrLoadMany(keys, loadMany, ttl) }),
+    getMany: many(cache, options),
     close: () => application.close(),
   };
 }
 
-async function unexpected() {
-  throw new Error('nothing was to be loaded here');
+function boot(module) {
+  return NestFactory.createApplicationContext(module, { logger: false, abortOnError: false });
+}
+
+function many(cache, { ttl, together }) {
+  if (!together) {
+    return (keys, load) =>
+      Promise.all(keys.map((key) => cache.getOrLoad(key, async () => (await load([key]))[0], ttl)));
+  }
+  if (!cache.getOrLoadMany) throw new UnavailableError('this build has no getOrLoadMany');
+  return (keys, load) => cache.getOrLoadMany(keys, load, ttl);
 }
 
 const WAYS = {

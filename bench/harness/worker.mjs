@@ -175,18 +175,25 @@ const commands = {
     return { held, errors, unhandled };
   },
 
-  /** Reads, or loads, so many keys at once, again and again. */
-  async bulk({ method, prefix, keys: size, times: repetitions }) {
-    const keys = Array.from({ length: size }, (_, i) => `${prefix}${i}`);
+  /** So many keys at once, again and again: keys that are stored, or new ones each time. */
+  async bulk({ prefix, size, count, cold = false }) {
     const times = [];
+    let loads = 0;
+    const load = async (missing) => {
+      loads += missing.length;
+      return missing.map((key) => makeValue(key));
+    };
     const cpu = process.cpuUsage();
-    for (let i = 0; i < repetitions; i++) {
+    for (let call = 0; call < count; call++) {
+      const keys = Array.from({ length: size }, (_, i) => (cold ? `${prefix}${call}:${i}` : `${prefix}${i}`));
       const start = performance.now();
-      const values = await BULK[method](keys, i);
+      const values = await system.getMany(keys, load);
       times.push(performance.now() - start);
-      checkValues(values, keys);
+      const wrong = keys.filter((key, i) => values[i]?.key !== key);
+      if (wrong.length > 0) throw new Error(`${wrong.length} of ${size} values are wrong`);
     }
     const { user, system: kernel } = process.cpuUsage(cpu);
+    if (loads !== (cold ? count * size : 0)) throw new Error(`${loads} loads`);
     times.sort((left, right) => left - right);
     return { median: percentile(times, 50), cpu: user + kernel };
   },
@@ -225,17 +232,6 @@ const commands = {
     control?.disconnect();
   },
 };
-
-const BULK = {
-  getMany: (keys) => system.getMany(keys),
-  getOrLoadMany: (keys) => system.getOrLoadMany(keys, async () => []),
-};
-
-function checkValues(values, keys) {
-  const list = values instanceof Map ? keys.map((key) => values.get(key)) : values;
-  const wrong = keys.filter((key, i) => list[i]?.key !== key);
-  if (wrong.length > 0) throw new Error(`${wrong.length} of ${keys.length} values are wrong`);
-}
 
 function getOrLoad(key, loader) {
   return system.getOrLoad(key, loader);

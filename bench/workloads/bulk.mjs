@@ -1,46 +1,46 @@
 import { meter, perOperation } from '../harness/meter.mjs';
 import { quietest } from '../harness/neighbours.mjs';
 import { withProcesses } from '../harness/processes.mjs';
-
-const METHODS = { getMany: 'one by one', getOrLoadMany: 'getOrLoadMany' };
+import { BASELINE } from '../systems.mjs';
 
 export const bulk = {
   name: 'bulk',
   title: '1,000 keys at once',
   about:
-    `One call for 1,000 stored keys: \`MGET\` and \`JSON.parse\` of bare ioredis; 1,000 calls of \`getOrLoad\` in one tick; ` +
-    '`getOrLoadMany`.',
-  full: { keys: 1_000, times: 100 },
+    'ioredis: one `MGET` and `JSON.parse`; for those that are missing one loader for all, and a pipeline of `SET`, without ' +
+    'any lock. ours: 1,000 calls of `getOrLoad` in one tick. ours-many: one call of `getOrLoadMany`. CPU and commands are ' +
+    'those of all 1,000 keys.',
+  full: { size: 1_000, count: 60 },
   needs: ['getMany'],
-  only: ['ioredis', 'ours'],
-  async measure({ redis, system, numbers, hurry }) {
+  only: ['ioredis', 'ours', 'ours-many'],
+  async measure({ redis, system, round, numbers, hurry }) {
     await redis.empty();
+    const { size, count } = numbers;
     return withProcesses(1, redis, system, {}, async ([process]) => {
-      const { keys, times } = numbers;
-      await process.call('fill', { prefix: 'k', count: keys });
+      await process.call('fill', { prefix: 'k', count: size });
       const samples = [];
-      for (const method of Object.keys(METHODS).filter((name) => process.ready.methods.includes(name))) {
-        const reading = { method, prefix: 'k', keys, times };
-        await process.call('bulk', { ...reading, times: Math.ceil(times / 4) });
-        const sample = await quietest({ pids: [process.pid, redis.pid], hurry }, async () => {
-          const metered = await meter(redis, [process], () => process.call('bulk', reading));
+      for (const cold of [false, true]) {
+        const prefix = cold ? `${round}:` : 'k';
+        await process.call('bulk', { prefix: cold ? 'warm-up' : prefix, size, cold, count: Math.ceil(count / 3) });
+        const sample = await quietest({ pids: [process.pid, redis.pid], hurry }, async (attempt) => {
+          const calls = { size, count, cold, prefix: cold ? `${prefix}${attempt}:` : prefix };
+          const metered = await meter(redis, [process], () => process.call('bulk', calls));
           const { cpu, median } = metered.result;
-          return { median, keysPerSecond: (keys / median) * 1000, ...perOperation({ ...metered, cpu }, times) };
+          return { median, perSecond: (size / median) * 1000, ...perOperation({ ...metered, cpu }, count) };
         });
-        samples.push({ how: system.kind === 'ours' ? METHODS[method] : 'MGET', ...sample });
+        samples.push({ variant: cold ? 'all missing' : 'all stored', ...sample });
       }
-      return samples.map((sample, i) =>
-        samples.length > 1 ? { variant: METHODS[Object.keys(METHODS)[i]], ...sample } : sample,
-      );
+      return samples;
     });
   },
   columns: [
-    ['how', 'how'],
     ['median', 'median ms', 2],
-    ['keysPerSecond', 'keys/s', 0],
+    ['perSecond', 'keys/s', 0],
+    ['ratio', `× ${BASELINE}`, 2],
     ['cpuPerOperation', 'CPU µs', 0],
     ['redisCpuPerOperation', 'Redis CPU µs', 0],
     ['commandsPerOperation', 'commands', 1],
     ['readsPerOperation', 'socket reads', 1],
   ],
+  ratio: { of: 'perSecond', to: BASELINE },
 };

@@ -54,7 +54,6 @@ export const slowLoader = {
   title: 'A loader that takes three leases',
   about: '4 processes with 25 callers each; the lease is 500 ms, the loader takes 1,500 ms. One load is right.',
   full: { processes: 4, callers: 25, loadTime: 1_500, lease: 500, wait: 8_000, warmUps: 1_500, repeat: 1 },
-  quick: { processes: 4, callers: 25, loadTime: 1_500, lease: 500, wait: 8_000, warmUps: 300, repeat: 1 },
   rounds: 3,
   measure: measureStampede,
   columns: COLUMNS,
