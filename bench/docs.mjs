@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { GOALS } from './goals.mjs';
-import { format, markdown, tables } from './harness/table.mjs';
+import { format, markdown, profileTables, tables } from './harness/table.mjs';
 
 const folder = import.meta.dirname;
 const PAGE = join(folder, '../docs/performance.md');
@@ -86,18 +86,8 @@ function profile(read) {
   return [
     `${format(count)} hits on ${format(keys)} keys by ${callers} callers, ${where.date}, ${where.processor}, Node ${where.node}. ` +
       'Self time, in µs of one hit.',
-    ...systems.map(profileOf),
-  ].join('\n\n');
-}
-
-function profileOf({ system, cpuPerCall, parts, functions, total }) {
-  const share = (time) => `${format((100 * time) / total, 1)} %`;
-  return [
-    `**${system}**: ${format(cpuPerCall, 1)} µs of CPU`,
-    markdown([['part', 'µs', 'share'], ...parts.map(({ part, time }) => [part, format(time, 2), share(time)])]),
-    markdown([
-      ['function', 'part', 'µs', 'share'],
-      ...functions.map(({ name, part, time }) => [`\`${name}\``, part, format(time, 2), share(time)]),
-    ]),
+    ...systems.map(
+      (profiled) => `**${profiled.system}**: ${format(profiled.cpu, 1)} µs of CPU\n\n${profileTables(profiled)}`,
+    ),
   ].join('\n\n');
 }

@@ -4,7 +4,7 @@ import { environment } from './harness/environment.mjs';
 import { withProcesses } from './harness/processes.mjs';
 import { RedisServer } from './harness/redis-server.mjs';
 import { sum } from './harness/statistics.mjs';
-import { format, markdown } from './harness/table.mjs';
+import { format, profileTables } from './harness/table.mjs';
 import { BASELINE, SYSTEMS } from './systems.mjs';
 
 const PROFILED = [BASELINE, 'ours', 'ours-decorator', 'ours-near'];
@@ -56,34 +56,42 @@ async function profileOne(redis, system, count) {
       interval: INTERVAL,
       count,
     });
-    return { system: system.name, cpuPerCall: result.cpu / count, ...byFunction(raw, count) };
+    return { system: system.name, ...byFunction(raw, result.cpu / count) };
   });
 }
 
-/** Self times in µs a call, without what the process spent in waiting. */
-function byFunction({ nodes, samples, timeDeltas }, count) {
-  const selfTimes = new Map();
-  for (const [i, id] of samples.entries()) selfTimes.set(id, (selfTimes.get(id) ?? 0) + timeDeltas[i]);
+/**
+ * Self times in µs of a hit: the CPU that it took, shared out by the samples. What lies between two of them counts for two
+ * intervals at the most; when it was longer, other processes had the core.
+ */
+function byFunction({ nodes, samples, timeDeltas }, cpu) {
+  const weights = new Map();
+  for (const [i, id] of samples.entries()) {
+    weights.set(id, (weights.get(id) ?? 0) + Math.min(timeDeltas[i], 2 * INTERVAL));
+  }
   const functions = new Map();
   for (const { id, callFrame } of nodes) {
-    const time = (selfTimes.get(id) ?? 0) / count;
+    const weight = weights.get(id);
     const { part, name } = placeOf(callFrame);
-    if (time === 0 || part === undefined) continue;
+    if (!weight || part === undefined) continue;
     const key = `${part}\n${name}`;
-    const known = functions.get(key) ?? { part, name, time: 0 };
-    known.time += time;
+    const known = functions.get(key) ?? { part, name, weight: 0 };
+    known.weight += weight;
     functions.set(key, known);
   }
-  const list = [...functions.values()].sort((left, right) => right.time - left.time);
-  const total = sum(list.map(({ time }) => time));
+  const list = [...functions.values()].sort((left, right) => right.weight - left.weight);
+  const total = sum(list.map(({ weight }) => weight));
+  const timeOf = (weight) => Number(((cpu * weight) / total).toPrecision(3));
   const parts = new Map();
-  for (const { part, time } of list) parts.set(part, (parts.get(part) ?? 0) + time);
+  for (const { part, weight } of list) parts.set(part, (parts.get(part) ?? 0) + weight);
   return {
-    total: round(total),
-    parts: [...parts].sort(([, left], [, right]) => right - left).map(([part, time]) => ({ part, time: round(time) })),
+    cpu: Number(cpu.toPrecision(3)),
+    parts: [...parts]
+      .sort(([, left], [, right]) => right - left)
+      .map(([part, weight]) => ({ part, time: timeOf(weight) })),
     functions: list
-      .filter(({ time }) => time >= LEAST * total)
-      .map(({ part, name, time }) => ({ part, name, time: round(time) })),
+      .filter(({ weight }) => weight >= LEAST * total)
+      .map(({ part, name, weight }) => ({ part, name, time: timeOf(weight) })),
   };
 }
 
@@ -103,17 +111,6 @@ function placeOf({ functionName, url, lineNumber }) {
   return place('built-in functions');
 }
 
-function round(time) {
-  return Number(time.toPrecision(3));
-}
-
-function print({ system, cpuPerCall, parts, functions, total }) {
-  const share = (time) => `${format((100 * time) / total, 1)} %`;
-  console.log(`\n## ${system}: ${format(cpuPerCall, 1)} µs of CPU a hit\n`);
-  console.log(
-    markdown([['part', 'µs', 'share'], ...parts.map(({ part, time }) => [part, format(time, 2), share(time)])]),
-  );
-  console.log('');
-  const lines = functions.map(({ name, part, time }) => [name, part, format(time, 2), share(time)]);
-  console.log(markdown([['function (self time)', 'part', 'µs', 'share'], ...lines]));
+function print(profiled) {
+  console.log(`\n## ${profiled.system}: ${format(profiled.cpu, 1)} µs of CPU a hit\n\n${profileTables(profiled)}`);
 }

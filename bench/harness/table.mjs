@@ -24,6 +24,17 @@ function tableOf(columns, rows) {
   return markdown(withoutFaults ? [heads, ...cells].map((row) => row.slice(0, -1)) : [heads, ...cells]);
 }
 
+/** Where a hit's CPU goes, as Markdown: by part of the code, and by function. */
+export function profileTables({ parts, functions, cpu }) {
+  const share = (time) => `${format((100 * time) / cpu, 1)} %`;
+  const byPart = parts.map(({ part, time }) => [part, format(time, 2), share(time)]);
+  const byFunction = functions.map(({ name, part, time }) => [`\`${name}\``, part, format(time, 2), share(time)]);
+  return [
+    markdown([['part', 'µs', 'share'], ...byPart]),
+    markdown([['function, by itself', 'part', 'µs', 'share'], ...byFunction]),
+  ].join('\n\n');
+}
+
 /** @param {string[][]} lines the first has the heads */
 export function markdown([heads, ...lines]) {
   const safe = [heads, ...lines].map((line) => line.map((cell) => String(cell).replaceAll('|', '\\|')));

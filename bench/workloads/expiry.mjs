@@ -3,7 +3,7 @@ import { withProcesses } from '../harness/processes.mjs';
 import { faultsOf, summary, together, warmUp } from './crowd.mjs';
 
 /** How much later than its TTL a value may be seen: it travels, and its caller waits for a core. */
-const ON_ITS_WAY = 50;
+const ON_ITS_WAY = 100;
 
 export const expiry = {
   name: 'expiry',

@@ -17,7 +17,7 @@ export const CALL_COLUMNS = [
   ['readsPerOperation', 'socket reads', 3],
 ];
 const RATIO = { of: 'perSecond', to: BASELINE };
-const CHART = { field: 'ratio', title: `calls per second, as a multiple of ${BASELINE}` };
+const CHART = { field: 'ratio', title: `calls per second, as a multiple of ${BASELINE}`, logarithmic: true };
 
 /** Fills so many keys, calls for a while so that everything is compiled, then measures each variant. */
 async function measureHits({ redis, system, round, numbers, hurry, variants }) {
@@ -103,6 +103,7 @@ export const sizes = {
       { name: '100 kB', bytes: 100_000, distinct: 100, count: 1_500 },
     ],
   },
+  rounds: 3,
   measure: ({ numbers, ...context }) =>
     measureHits({
       ...context,
