@@ -17,7 +17,7 @@ const USAGE = `npm run bench -- [workload …] [options]
   --no-setup      uses packages and the build as they are
 
 In place of a workload:
-  profile         where the CPU of a hit goes, function by function
+  profile [what]  where the CPU of hits (the default), misses or locks goes, function by function
   docs            writes what bench/results has to docs/performance.md; with --check, only says whether it is there`;
 
 /** With fewer, or with some systems left out, numbers say nothing that should be published. */
@@ -69,7 +69,12 @@ async function main() {
 
   if (positionals[0] === 'profile') {
     const { profile } = await import('./profile.mjs');
-    return profile({ folder: options.out ?? join(folder, count ? 'results/partial' : 'results'), count });
+    await profile({
+      what: positionals[1],
+      folder: options.out ?? join(folder, count ? 'results/partial' : 'results'),
+      count,
+    });
+    return count || options.out ? undefined : docs({});
   }
   const names = positionals.length > 0 ? namesIn(positionals.join(), WORKLOADS, 'workload') : undefined;
   const workloads = WORKLOADS.filter(({ name, quick: isQuick }) => (names ? names.includes(name) : !quick || isQuick));

@@ -80,11 +80,11 @@ function versions({ packages }) {
 }
 
 function profile(read) {
-  const result = read('profile');
+  const result = read('profile-hits');
   if (!result) return NOTHING;
-  const { environment: where, count, callers, keys, systems } = result;
+  const { environment: where, count, callers, distinct, systems } = result;
   return [
-    `${format(count)} hits on ${format(keys)} keys by ${callers} callers, ${where.date}, ${where.processor}, Node ${where.node}. ` +
+    `${format(count)} hits on ${format(distinct)} keys by ${callers} callers, ${where.date}, ${where.processor}, Node ${where.node}. ` +
       'Self time, in µs of one hit.',
     ...systems.map(
       (profiled) => `**${profiled.system}**: ${format(profiled.cpu, 1)} µs of CPU\n\n${profileTables(profiled)}`,

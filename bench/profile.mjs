@@ -7,22 +7,45 @@ import { sum } from './harness/statistics.mjs';
 import { format, profileTables } from './harness/table.mjs';
 import { BASELINE, SYSTEMS } from './systems.mjs';
 
-const PROFILED = [BASELINE, 'ours', 'ours-decorator', 'ours-near'];
-const COUNT = 200_000;
 const CALLERS = 64;
 const KEYS = 10_000;
+
+/** What can be profiled, as a command of harness/worker.mjs. docs/performance.md has the hits. */
+const PROFILES = {
+  hits: {
+    systems: [BASELINE, 'ours', 'ours-decorator', 'ours-near'],
+    count: 200_000,
+    command: 'calls',
+    options: { prefix: 'k', distinct: KEYS, callers: CALLERS },
+  },
+  misses: {
+    systems: [BASELINE, 'ours'],
+    count: 40_000,
+    command: 'calls',
+    options: { prefix: 'new', cold: true, callers: CALLERS },
+  },
+  locks: {
+    systems: ['redis-semaphore', 'ours'],
+    count: 20_000,
+    command: 'locks',
+    options: { prefix: 'lock', callers: 16 },
+  },
+};
 /** Microseconds between samples. */
 const INTERVAL = 200;
+const HERE = new URL('.', import.meta.url).href;
 /** Functions below this part of the whole are not named. */
 const LEAST = 0.004;
 
-/** Where a hit's CPU goes, by V8's sampling profiler: for each system, a table by part of the code and one by function. */
-export async function profile({ folder, count = COUNT }) {
+/** Where the CPU of a call goes, by V8's sampling profiler: for each system, a table by part of the code and one by function. */
+export async function profile({ what = 'hits', folder, count = PROFILES[what]?.count }) {
+  const chosen = PROFILES[what];
+  if (!chosen) throw new Error(`There is no profile of "${what}": ${Object.keys(PROFILES).join(', ')}.`);
   const redis = await RedisServer.start();
   const systems = [];
   try {
-    for (const system of SYSTEMS.filter(({ name }) => PROFILED.includes(name))) {
-      const profiled = await profileOne(redis, system, count).catch((error) =>
+    for (const system of SYSTEMS.filter(({ name }) => chosen.systems.includes(name))) {
+      const profiled = await profileOne(redis, system, chosen, count).catch((error) =>
         console.error(`${system.name} is left out: ${error.message}`),
       );
       if (!profiled) continue;
@@ -33,35 +56,27 @@ export async function profile({ folder, count = COUNT }) {
     await redis.stop();
   }
   mkdirSync(folder, { recursive: true });
-  const result = {
-    name: 'profile',
-    environment: environment(redis.version),
-    count,
-    callers: CALLERS,
-    keys: KEYS,
-    systems,
-  };
-  writeFileSync(join(folder, 'profile.json'), `${JSON.stringify(result, null, 1)}\n`);
+  const name = `profile-${what}`;
+  const result = { name, environment: environment(redis.version), count, ...chosen.options, systems };
+  writeFileSync(join(folder, `${name}.json`), `${JSON.stringify(result, null, 1)}\n`);
 }
 
-async function profileOne(redis, system, count) {
+async function profileOne(redis, system, { command, options }, count) {
   await redis.empty();
   return withProcesses(1, redis, system, {}, async ([process]) => {
-    const calls = { prefix: 'k', distinct: KEYS, callers: CALLERS };
-    await process.call('fill', { ...calls, count: KEYS });
-    await process.call('calls', { ...calls, count: Math.ceil(count / 4), seed: 7 });
-    const { result, profile: raw } = await process.call('profile', {
-      ...calls,
-      command: 'calls',
-      interval: INTERVAL,
-      count,
+    if (options.distinct) await process.call('fill', { ...options, count: options.distinct });
+    await process.call(command, {
+      ...options,
+      prefix: options.distinct ? options.prefix : 'warm-up',
+      count: count / 4,
     });
+    const { result, profile: raw } = await process.call('profile', { ...options, command, interval: INTERVAL, count });
     return { system: system.name, ...byFunction(raw, result.cpu / count) };
   });
 }
 
 /**
- * Self times in µs of a hit: the CPU that it took, shared out by the samples. What lies between two of them counts for two
+ * Self times in µs of a call: the CPU that it took, shared out by the samples. What lies between two of them counts for two
  * intervals at the most; when it was longer, other processes had the core.
  */
 function byFunction({ nodes, samples, timeDeltas }, cpu) {
@@ -106,11 +121,11 @@ function placeOf({ functionName, url, lineNumber }) {
   if (ours) return place('this library', ours);
   const [, module, file] = /\/node_modules\/((?:@[^/]+\/)?[^/]+)\/(.+)$/.exec(url) ?? [];
   if (module) return place(module, `${module}/${file}`);
-  if (url.includes('/bench/')) return place('the benchmark', url.split('/bench/').at(-1));
+  if (url.startsWith(HERE)) return place('the benchmark', `bench/${url.slice(HERE.length)}`);
   if (url.startsWith('node:')) return place('Node', url);
   return place('built-in functions');
 }
 
 function print(profiled) {
-  console.log(`\n## ${profiled.system}: ${format(profiled.cpu, 1)} µs of CPU a hit\n\n${profileTables(profiled)}`);
+  console.log(`\n## ${profiled.system}: ${format(profiled.cpu, 1)} µs of CPU a call\n\n${profileTables(profiled)}`);
 }

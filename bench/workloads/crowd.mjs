@@ -33,6 +33,9 @@ export function summary({ logs, metered, answers }) {
     loads,
     atOnce: Math.max(...logs.map((log) => log.atOnce)),
     commands: metered.commands,
+    byCommand: Object.entries(metered.byCommand)
+      .map(([name, calls]) => `${name} ${calls}`)
+      .join(', '),
     ...perOperation(metered, Math.max(1, answers)),
     median: percentile(times, 50),
     p99: percentile(times, 99),
