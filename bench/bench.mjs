@@ -13,6 +13,7 @@ const USAGE = `npm run bench -- [workload …] [options]
   --skip a,b      all but these
   --rounds N      by default 5, with --quick 1
   --count N       calls of a sample, in workloads that have such a number
+  --hurry         doesn't wait for a quiet machine, and takes no sample again; --quick neither
   --out FOLDER    where JSON and charts go; by default bench/results for whole runs, else bench/results/partial
   --no-setup      uses packages and the build as they are
 
@@ -38,6 +39,7 @@ async function main() {
       list: { type: 'boolean' },
       help: { type: 'boolean' },
       quick: { type: 'boolean', default: false },
+      hurry: { type: 'boolean', default: false },
       only: { type: 'string' },
       skip: { type: 'string' },
       rounds: { type: 'string' },
@@ -64,7 +66,8 @@ async function main() {
   );
   const rounds = Number(options.rounds ?? (quick ? 1 : ROUNDS));
   const count = options.count && Number(options.count);
-  const isWhole = !quick && !only && skip.length === 0 && !count && rounds >= ROUNDS;
+  const hurry = quick || options.hurry;
+  const isWhole = !hurry && !only && skip.length === 0 && !count && rounds >= ROUNDS;
   const out = options.out ?? join(folder, isWhole ? 'results' : 'results/partial');
 
   if (positionals[0] === 'profile') {
@@ -79,7 +82,7 @@ async function main() {
   const names = positionals.length > 0 ? namesIn(positionals.join(), WORKLOADS, 'workload') : undefined;
   const workloads = WORKLOADS.filter(({ name, quick: isQuick }) => (names ? names.includes(name) : !quick || isQuick));
   const { run } = await import('./run.mjs');
-  await run({ workloads, systems, rounds, quick, count, folder: out });
+  await run({ workloads, systems, rounds, quick, hurry, count, folder: out });
   console.log(`\nJSON and charts: ${out}`);
   if (isWhole) await docs({});
 }

@@ -14,9 +14,9 @@ const GIVEN_UP = 2;
 /**
  * Runs workloads, each with all systems in alternating rounds, prints their tables, and writes what came of it.
  *
- * @param {{ workloads: object[], systems: object[], rounds: number, quick: boolean, count?: number, folder: string }} options
+ * @param {{ workloads: object[], systems: object[], rounds: number, quick: boolean, hurry: boolean, count?: number, folder: string }} options
  */
-export async function run({ workloads, systems, rounds, quick, count, folder }) {
+export async function run({ workloads, systems, rounds, quick, hurry, count, folder }) {
   mkdirSync(folder, { recursive: true });
   const redis = await RedisServer.start();
   try {
@@ -39,7 +39,7 @@ export async function run({ workloads, systems, rounds, quick, count, folder }) 
         systems: taking.map(({ system }) => system),
         numbers,
         rounds: limit,
-        quick,
+        hurry,
       });
       print(result);
       write(folder, result);
@@ -64,7 +64,7 @@ async function whatTheyCan(redis, systems) {
   return able;
 }
 
-async function runOne({ redis, workload, systems, numbers, rounds, quick }) {
+async function runOne({ redis, workload, systems, numbers, rounds, hurry }) {
   const start = performance.now();
   const samples = [];
   const failures = new Map();
@@ -72,7 +72,7 @@ async function runOne({ redis, workload, systems, numbers, rounds, quick }) {
     for (const system of inTurn(systems, round)) {
       if ((failures.get(system.name) ?? 0) >= GIVEN_UP) continue;
       try {
-        const measured = await workload.measure({ redis, system, round, numbers, hurry: quick });
+        const measured = await workload.measure({ redis, system, round, numbers, hurry });
         for (const sample of [measured].flat()) samples.push({ system: system.name, round, ...sample });
       } catch (error) {
         failures.set(system.name, (failures.get(system.name) ?? 0) + 1);
