@@ -60,8 +60,7 @@ export class Lease {
     this.#watch = watch;
     this.#renews = renew;
     this.#watchesExpiry = watchExpiry;
-    this.#renewAfter(this.#lease / 3);
-    this.#watchExpiry();
+    this.#carryOn();
   }
 
   /**
@@ -81,8 +80,7 @@ export class Lease {
     }
     this.#lease = lease;
     this.#until = sentAt + lease;
-    this.#renewAfter(lease / 3);
-    this.#watchExpiry();
+    this.#carryOn();
     confirmed?.();
     return true;
   }
@@ -105,10 +103,17 @@ export class Lease {
     return this.#store.end({ kind: this.#kind, key: this.#key, token: this.token, ...write });
   }
 
+  /** Held anew: the next renewal is due after a third of it. As long as that is to come, its end needs no timer of its own. */
+  #carryOn(): void {
+    this.#expiry?.clear();
+    if (this.#renews) this.#renewAfter(Math.min(this.#lease / 3, this.left));
+    else this.#watchExpiry();
+  }
+
   #renewAfter(delay: number): void {
-    if (!this.#renews) return;
     this.#renewal?.clear();
-    this.#renewal = this.#clock.after(delay, () => {
+    this.#renewal = this.#clock.after(Math.max(0, delay), () => {
+      this.#watchExpiry();
       this.renew().catch(() => this.#watch && this.#renewAfter(this.#lease * RETRY));
     });
   }

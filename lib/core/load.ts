@@ -1,6 +1,7 @@
-import type { Caller, LoadContext } from './caller.js';
+import type { Caller } from './caller.js';
 import type { Clock } from './clock.js';
 import { LoadTimeoutError } from './errors.js';
+import { LazySignal } from './lazy-signal.js';
 
 /** What a load came to. `duration` is in milliseconds. */
 export type LoadResult =
@@ -57,28 +58,5 @@ export class Load {
   abort(why: AbortReason): void {
     this.#finish({ is: 'aborted', why });
     this.#context.abort(new DOMException(`The load was aborted: ${EXPLANATION[why]}.`, 'AbortError'));
-  }
-}
-
-/** Most loaders never look at their signal, and making one costs more than all the rest of a load. */
-class LazySignal implements LoadContext {
-  #controller: AbortController | undefined;
-  #aborted: { readonly reason: unknown } | undefined;
-
-  get signal(): AbortSignal {
-    if (!this.#controller) {
-      this.#controller = new AbortController();
-      if (this.#aborted) this.#controller.abort(this.#aborted.reason);
-    }
-    return this.#controller.signal;
-  }
-
-  get isAborted(): boolean {
-    return this.#aborted !== undefined;
-  }
-
-  abort(reason: unknown): void {
-    this.#aborted ??= { reason };
-    this.#controller?.abort(reason);
   }
 }

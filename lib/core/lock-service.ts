@@ -134,13 +134,14 @@ export class LockService {
   }
 
   async #attempt(key: string, { lease, renew }: ResolvedLockOptions, patience: Patience): Promise<Lock> {
-    const queued = this.#turns.isTaken(key);
     const turn = this.#turns.take(key);
     try {
-      await Promise.race([turn.come, patience.ended]);
-      patience.throwIfAborted();
-      // Of many whose time is over at once, each gets a turn for a moment, and need not ask the store.
-      if (!turn.hasCome || (queued && patience.isOver)) throw new LockContendedError(key, patience.waited);
+      if (!turn.hasCome) {
+        await Promise.race([turn.come, patience.ended]);
+        patience.throwIfAborted();
+        // Of many whose time is over at once, each gets a turn for a moment, and need not ask the store.
+        if (!turn.hasCome || patience.isOver) throw new LockContendedError(key, patience.waited);
+      }
       const { fencingToken, ...led } = await this.#contend(key, lease, patience);
       const lock = new Lock(key, fencingToken, led.lease, this.#coordination, {
         renew,
@@ -165,9 +166,7 @@ export class LockService {
     milliseconds: number,
     patience: Patience,
   ): Promise<{ lease: Lease; fencingToken: number }> {
-    const { clock, random } = this.#coordination;
-    const waiting = new Waiting(clock, random);
-    void patience.ended.then(() => waiting.stir());
+    let waiting: Waiting | undefined;
     for (;;) {
       const { reply, lease, watch } = await this.#lead(key, milliseconds);
       try {
@@ -175,13 +174,22 @@ export class LockService {
           if (!lease.isNearlyOver && !patience.wasAborted) return { lease, fencingToken: reply.fencingToken ?? 0 };
           await lease.end().catch(() => {});
         }
-        if (reply.is === 'waiting' && !patience.isOver) await waiting.sleep(reply, watch);
+        if (reply.is === 'waiting' && !patience.isOver) {
+          waiting ??= this.#wait(patience);
+          await waiting.sleep(reply, watch);
+        }
       } finally {
         watch.stop();
       }
       patience.throwIfAborted();
       if (patience.isOver) throw new LockContendedError(key, patience.waited);
     }
+  }
+
+  #wait(patience: Patience): Waiting {
+    const waiting = new Waiting(this.#coordination.clock, this.#coordination.random);
+    void patience.ended.then(() => waiting.stir());
+    return waiting;
   }
 
   async #lead(key: string, milliseconds: number): Promise<Led> {
@@ -202,11 +210,11 @@ export class LockService {
     if (signal !== undefined && !(signal instanceof AbortSignal)) {
       throw new InvalidOptionError('signal', signal, 'an AbortSignal');
     }
-    const { lease: leaseOf, wait: waitOf } = resolvePolicy(
-      { ...(lease !== undefined && { lease }), ...(wait !== undefined && { wait }) },
-      this.#policy,
-    );
-    return { lease: leaseOf, wait: waitOf, renew: renew ?? true, signal };
+    const policy =
+      lease === undefined && wait === undefined
+        ? this.#policy
+        : resolvePolicy({ ...(lease !== undefined && { lease }), ...(wait !== undefined && { wait }) }, this.#policy);
+    return { lease: policy.lease, wait: policy.wait, renew: renew ?? true, signal };
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Coordination } from './coordination.js';
 import type { Duration } from './durations.js';
 import { LockLostError, LockUnavailableError } from './errors.js';
+import { LazySignal } from './lazy-signal.js';
 import type { Lease } from './lease.js';
 import { resolvePolicy } from './options.js';
 
@@ -23,7 +24,7 @@ export class Lock implements AsyncDisposable {
   readonly fencingToken: number;
   readonly #coordination: Coordination;
   readonly #lease: Lease;
-  readonly #lost = new AbortController();
+  readonly #lost = new LazySignal();
   readonly #acquiredAt: number;
   readonly #over: () => void;
   #released: Promise<boolean> | undefined;
@@ -66,14 +67,14 @@ export class Lock implements AsyncDisposable {
    */
   async extend(lease?: Duration): Promise<void> {
     const milliseconds = lease === undefined ? undefined : resolvePolicy({ lease }).lease;
-    if (this.signal.aborted || this.#released) throw new LockLostError(this.key);
+    if (this.#lost.isAborted || this.#released) throw new LockLostError(this.key);
     let held: boolean;
     try {
       held = await this.#lease.renew(milliseconds);
     } catch (cause) {
       throw new LockUnavailableError(this.key, { cause });
     }
-    if (!held || this.signal.aborted) throw new LockLostError(this.key);
+    if (!held || this.#lost.isAborted) throw new LockLostError(this.key);
   }
 
   /**
@@ -98,7 +99,7 @@ export class Lock implements AsyncDisposable {
 
   async #release(): Promise<boolean> {
     const { clock, events } = this.#coordination;
-    const wasLost = this.signal.aborted;
+    const wasLost = this.#lost.isAborted;
     try {
       const end = await this.#lease.end();
       if (end.is === 'refused') {

@@ -2,14 +2,13 @@ import type { Clock } from './clock.js';
 
 /** How long somebody is willing to wait: for so many milliseconds, and until a signal aborts. */
 export class Patience {
-  /** Resolves when it is over. */
-  readonly ended: Promise<void>;
   readonly #clock: Clock;
   readonly #startedAt: number;
   readonly #wait: number;
   readonly #signal: AbortSignal | undefined;
   #aborted: { readonly reason: unknown } | undefined;
-  #end!: () => void;
+  #ended: Promise<void> | undefined;
+  #end: () => void = () => {};
   #stop: () => void = () => {};
 
   constructor(clock: Clock, wait: number, signal: AbortSignal | undefined) {
@@ -17,16 +16,22 @@ export class Patience {
     this.#startedAt = clock.now();
     this.#wait = wait;
     this.#signal = signal;
-    this.ended = new Promise((resolve) => {
+  }
+
+  /** Resolves when it is over. Who never waits needs neither its timer nor its listener, so they begin here. */
+  get ended(): Promise<void> {
+    this.#ended ??= new Promise((resolve) => {
       this.#end = resolve;
-      const timer = clock.after(wait, resolve);
+      if (this.isOver) resolve();
+      const timer = this.#clock.after(Math.max(0, this.#wait - this.waited), resolve);
       const abort = () => resolve();
-      signal?.addEventListener('abort', abort, { once: true });
+      this.#signal?.addEventListener('abort', abort, { once: true });
       this.#stop = () => {
         timer.clear();
-        signal?.removeEventListener('abort', abort);
+        this.#signal?.removeEventListener('abort', abort);
       };
     });
+    return this.#ended;
   }
 
   /** Milliseconds waited so far. */
