@@ -21,24 +21,41 @@ export function formatEntry(payload: string, loadTime: number): string {
   return `1;;${Math.round(loadTime)};${payload.length};${payload}`;
 }
 
-const DIGITS = /^\d*$/;
-
 /** Reads an entry; `undefined` when the text isn't one, or is cut. */
 export function parseEntry(text: string): Entry | undefined {
   if (!text.startsWith('1;')) return undefined;
-  const afterFresh = text.indexOf(';', 2);
-  const afterLoad = text.indexOf(';', afterFresh + 1);
-  const afterLength = text.indexOf(';', afterLoad + 1);
-  if (afterFresh < 0 || afterLoad < 0 || afterLength < 0) return undefined;
-  const payload = text.slice(afterLength + 1);
-  if (payload.length !== Number(text.slice(afterLoad + 1, afterLength))) return undefined;
   // Stores take anything but digits for no entry; so must this, or nobody would ever overwrite it.
-  if (!DIGITS.test(text.slice(2, afterFresh)) || !DIGITS.test(text.slice(afterFresh + 1, afterLoad))) return undefined;
+  const afterFresh = endOfDigits(text, 2);
+  const afterLoad = endOfDigits(text, afterFresh + 1);
+  const afterLength = endOfDigits(text, afterLoad + 1);
+  if (afterLength < 0) return undefined;
+  const start = afterLength + 1;
+  if (text.length - start !== numberAt(text, afterLoad + 1, afterLength)) return undefined;
   return {
-    payload,
-    freshUntil: afterFresh === 2 ? undefined : Number(text.slice(2, afterFresh)),
-    loadTime: Number(text.slice(afterFresh + 1, afterLoad)),
+    payload: text.slice(start),
+    freshUntil: afterFresh === 2 ? undefined : numberAt(text, 2, afterFresh),
+    loadTime: numberAt(text, afterFresh + 1, afterLoad),
   };
+}
+
+const [ZERO, NINE, SEMICOLON] = [48, 57, 59];
+
+/** Where the semicolon is that ends the digits which begin here; -1 when something else does, or nothing. */
+function endOfDigits(text: string, start: number): number {
+  if (start === 0) return -1;
+  for (let i = start; i < text.length; i += 1) {
+    const code = text.charCodeAt(i);
+    if (code === SEMICOLON) return i;
+    if (code < ZERO || code > NINE) return -1;
+  }
+  return -1;
+}
+
+/** Digit by digit: this is done for each hit, and needs no text of its own. */
+function numberAt(text: string, start: number, end: number): number {
+  let number = 0;
+  for (let i = start; i < end; i += 1) number = number * 10 + text.charCodeAt(i) - ZERO;
+  return number;
 }
 
 /** The same entry, fresh until another moment: what a store does by its own clock. */

@@ -6,7 +6,7 @@ import type { Start } from './flight.js';
 import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
 import { looksAtAge } from './options.js';
-import { type Found, Reads } from './reads.js';
+import { type Found, Reads, type Text } from './reads.js';
 import { answerStale } from './settling.js';
 import type { Tower } from './tower.js';
 
@@ -40,12 +40,12 @@ export class Lookups {
     return this.#reads.underWay;
   }
 
-  read(key: string, callers: readonly Caller[]): void {
-    this.#reads.add(key, callers, this.#needsTime || callers.some(({ options }) => looksAtAge(options)));
+  read(key: string, caller: Caller): void {
+    this.#reads.add(key, caller, this.#needsTime || looksAtAge(caller.options));
   }
 
   peek(key: string): Promise<Answer | undefined> {
-    return new Promise((look) => this.#reads.add(key, [{ look }], true));
+    return new Promise((look) => this.#reads.add(key, { look }, true));
   }
 
   /** From now on nothing that was kept is answered. */
@@ -54,44 +54,40 @@ export class Lookups {
   }
 
   #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found): void {
-    const callers = readers.filter((reader) => reader instanceof Caller);
-    const peeks = readers.filter((reader): reader is Peek => !(reader instanceof Caller));
-    if ('storeAway' in found) {
-      for (const peek of peeks) peek.look(undefined);
-      if (callers.length > 0) this.#doWithout(key, callers, found.storeAway);
-      return;
-    }
-    const { text, now } = found;
-    if (text instanceof EvictionPendingError) {
-      for (const peek of peeks) peek.look(undefined);
-      if (callers.length > 0) this.#doWithout(key, callers, text);
-      return;
-    }
-    this.#kept.clear();
-    const aged = typeof text === 'string' ? this.#tower.readEntry(key, text, callers[0]) : undefined;
-    const staleness = aged && stalenessOf(aged, now);
-    if (staleness === 'unknown') {
-      this.#needsTime = true;
-      this.#reads.add(key, readers, true);
-      return;
-    }
-    for (const peek of peeks) peek.look(staleness === 'fresh' ? aged?.answer : undefined);
-    if (callers.length === 0) return;
-    if (aged && staleness === 'fresh') this.#hit(key, callers, aged, now);
-    else if (aged && typeof staleness === 'number') this.#stale(key, callers, aged.answer, staleness);
-    else this.#miss(key, callers, { is: 'miss', unreadable: typeof text === 'string' && !aged ? text : undefined });
+    const error = 'storeAway' in found ? found.storeAway : found.text;
+    if ('storeAway' in found || error instanceof EvictionPendingError) this.#doWithout(key, callersOf(readers), error);
+    else this.#find(key, readers, found.text, found.now);
   }
 
-  #hit(key: string, callers: readonly Caller[], aged: Aged, now: number | undefined): void {
-    const { events, random } = this.#tower;
-    for (const caller of callers) {
-      if (events.observed) events.emit({ type: 'hit', key });
-      caller.answer(aged.answer);
+  #find(key: string, readers: readonly (Caller | Peek)[], text: Text, now: number | undefined): void {
+    this.#kept.clear();
+    const aged = typeof text === 'string' ? this.#tower.readEntry(key, text, firstCaller(readers)) : undefined;
+    const staleness = aged && stalenessOf(aged, now);
+    if (aged && staleness === 'fresh') {
+      this.#hit(key, readers, aged, now);
+    } else if (staleness === 'unknown') {
+      this.#needsTime = true;
+      for (const reader of readers) this.#reads.add(key, reader, true);
+    } else if (aged && typeof staleness === 'number') {
+      this.#stale(key, callersOf(readers), aged.answer, staleness);
+    } else {
+      this.#miss(key, callersOf(readers), { is: 'miss', unreadable: typeof text === 'string' ? text : undefined });
     }
-    if (now === undefined) return;
-    const eager = callers.find(
-      ({ options }) => options.earlyRefresh > 0 && isDueEarly(aged, now, options.earlyRefresh, random),
-    );
+  }
+
+  #hit(key: string, readers: readonly (Caller | Peek)[], aged: Aged, now: number | undefined): void {
+    const { events, random } = this.#tower;
+    let eager: Caller | undefined;
+    for (const reader of readers) {
+      if (!(reader instanceof Caller)) {
+        reader.look(aged.answer);
+        continue;
+      }
+      if (events.observed) events.emit({ type: 'hit', key });
+      reader.answer(aged.answer);
+      const beta = reader.options.earlyRefresh;
+      if (!eager && beta > 0 && now !== undefined && isDueEarly(aged, now, beta, random)) eager = reader;
+    }
     if (eager) this.#flights.refresh(key, eager, aged.freshUntil);
   }
 
@@ -111,6 +107,7 @@ export class Lookups {
   }
 
   #miss(key: string, callers: readonly Caller[], start: Start): void {
+    if (callers.length === 0) return;
     const { events } = this.#tower;
     if (events.observed) for (const _ of callers) events.emit({ type: 'miss', key });
     this.#flights.board(key, callers, start);
@@ -130,4 +127,18 @@ export class Lookups {
       caller.answer(kept);
     }
   }
+}
+
+function firstCaller(readers: readonly (Caller | Peek)[]): Caller | undefined {
+  return readers.find((reader) => reader instanceof Caller);
+}
+
+/** Those of them who want a value even if there is none; the others are told that there is none. */
+function callersOf(readers: readonly (Caller | Peek)[]): Caller[] {
+  const callers: Caller[] = [];
+  for (const reader of readers) {
+    if (reader instanceof Caller) callers.push(reader);
+    else reader.look(undefined);
+  }
+  return callers;
 }

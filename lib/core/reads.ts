@@ -33,12 +33,12 @@ export class Reads<Reader> {
     return this.#underWay;
   }
 
-  add(key: string, readers: readonly Reader[], withTime: boolean): void {
+  add(key: string, reader: Reader, withTime: boolean): void {
     this.#batch ??= this.#begin();
-    this.#withTime ||= withTime;
-    const batched = this.#batch.get(key);
-    if (batched) batched.push(...readers);
-    else this.#batch.set(key, [...readers]);
+    if (withTime) this.#withTime = true;
+    const readers = this.#batch.get(key);
+    if (readers) readers.push(reader);
+    else this.#batch.set(key, [reader]);
   }
 
   #begin(): Map<string, Reader[]> {
@@ -46,7 +46,7 @@ export class Reads<Reader> {
     // After the promise jobs of this tick, which are where most callers come from.
     const told = new Promise<void>((resolve) => process.nextTick(() => resolve(this.#send(batch))));
     this.#underWay.add(told);
-    void told.finally(() => this.#underWay.delete(told));
+    void told.then(() => this.#underWay.delete(told));
     return batch;
   }
 

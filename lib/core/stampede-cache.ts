@@ -33,6 +33,9 @@ import type { Tower } from './tower.js';
 import { freshFor, makeEntry } from './write.js';
 import { Writes } from './writes.js';
 
+/** Applications have few different durations; those that compute them are resolved anew for each call from here on. */
+const MOST_RESOLVED = 100;
+
 /**
  * A cache in which one call loads, however many callers in however many processes ask: get; on a miss take the lock and
  * recheck; load; store and release; whoever asked meanwhile waits and gets the same.
@@ -45,6 +48,8 @@ export class StampedeCache {
   readonly #flights: Flights;
   readonly #lookups: Lookups;
   readonly #writes: Writes;
+  /** The options of calls that name a duration and nothing else. */
+  readonly #resolved = new Map<unknown, ResolvedLoadOptions>();
   /** From now on nothing takes a lock. */
   #closed = false;
 
@@ -60,7 +65,9 @@ export class StampedeCache {
       readEntry: (key, text, caller) => readEntry(events, key, text, (caller?.options ?? policy).codec),
       keep: (key, answer, entry) => kept.keep(key, answer, entry),
       depart: (flight) => this.#flights.depart(flight),
-      read: (key, callers) => this.#lookups.read(key, callers),
+      read: (key, callers) => {
+        for (const caller of callers) this.#lookups.read(key, caller);
+      },
       lead: (key, callers) => this.#flights.board(key, callers, { is: 'miss' }),
     };
     this.#flights = new Flights(this.#tower);
@@ -95,7 +102,7 @@ export class StampedeCache {
     try {
       if (typeof loader !== 'function')
         throw new InvalidOptionError('loader', loader, 'a function that makes the value');
-      return this.getOrLoadResolved(key, loader, resolveLoadOptions(options, this.#policy));
+      return this.getOrLoadResolved(key, loader, this.resolve(options));
     } catch (error) {
       return Promise.reject(error);
     }
@@ -108,13 +115,18 @@ export class StampedeCache {
     const flight = this.#flights.of(key);
     // Who may get an old value looks for it first, even while others load.
     if (flight && !looksAtAge(options) && !flight.isBackground) flight.join([caller]);
-    else this.#lookups.read(key, [caller]);
+    else this.#lookups.read(key, caller);
     return caller.promise as Promise<T>;
   }
 
   /** @internal Options over this cache's defaults. */
   resolve<T>(options: Ttl<T> | LoadOptions<T>): ResolvedLoadOptions {
-    return resolveLoadOptions(options, this.#policy);
+    const known = this.#resolved.get(options);
+    if (known) return known;
+    const resolved = resolveLoadOptions(options, this.#policy);
+    const isDuration = typeof options === 'number' || typeof options === 'string';
+    if (isDuration && this.#resolved.size < MOST_RESOLVED) this.#resolved.set(options, resolved);
+    return resolved;
   }
 
   /**

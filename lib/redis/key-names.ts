@@ -56,8 +56,12 @@ export class KeyNames {
   }
 }
 
+/** A quick look, since most keys need nothing; it also finds the surrogates that are pairs. */
+const NEEDS_CODE = /[%{}\ud800-\udfff]/;
+
 /** Braces would move the hash tag; lone surrogates would all become the same U+FFFD on their way to Redis. */
 function encodeKey(key: string): string {
+  if (!NEEDS_CODE.test(key)) return key;
   return key.replace(/[%{}]|\p{Surrogate}/gu, (char) => {
     const code = char.charCodeAt(0).toString(16).toUpperCase();
     return code.length === 2 ? `%${code}` : `%u${code}`;

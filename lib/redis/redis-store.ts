@@ -21,6 +21,7 @@ import type { ConnectionOption } from './connection-source.js';
 import { end } from './end.js';
 import { KeyNames } from './key-names.js';
 import { lead } from './lead.js';
+import { OneWrite } from './one-write.js';
 import { read } from './read.js';
 import { renew } from './renew.js';
 import { replace } from './replace.js';
@@ -58,6 +59,7 @@ export class RedisStore implements Store {
   readonly process = randomBytes(8).toString('hex');
   readonly #options: Required<RedisStoreOptions>;
   readonly #connection: Connection;
+  readonly #oneWrite = new OneWrite();
   #names: KeyNames | undefined;
   #subscription: Subscription | undefined;
   #listening: Promise<void> | undefined;
@@ -87,7 +89,7 @@ export class RedisStore implements Store {
     }
   }
 
-  async read(keys: readonly string[], withTime = false): Promise<ReadReply> {
+  read(keys: readonly string[], withTime = false): Promise<ReadReply> {
     return this.#send((client, names) =>
       read(
         client,
@@ -110,15 +112,15 @@ export class RedisStore implements Store {
     return Math.max(0, await this.#send((client, names) => client.pttl(names.cache(key).lock)));
   }
 
-  async end(request: EndRequest): Promise<EndReply> {
+  end(request: EndRequest): Promise<EndReply> {
     return this.#send((client, names) => end(client, names, request));
   }
 
-  async renew(request: RenewRequest): Promise<RenewReply> {
+  renew(request: RenewRequest): Promise<RenewReply> {
     return this.#send((client, names) => renew(client, names, request));
   }
 
-  async replace(request: ReplaceRequest): Promise<void> {
+  replace(request: ReplaceRequest): Promise<void> {
     return this.#send((client, names) => replace(client, names, request));
   }
 
@@ -197,6 +199,7 @@ export class RedisStore implements Store {
     for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
       const client = this.#connection.ready ?? (await this.#whenReady(deadline));
       try {
+        this.#oneWrite.hold(client);
         return await run(client, this.#namesOfKeys());
       } catch (error) {
         if (!mayBeSentAgain(error)) throw isReplyError(error) ? new StoreReplyError(error) : error;
