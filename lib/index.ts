@@ -9,10 +9,12 @@ export { composeKey, type Key, type KeyPart } from './core/keys.js';
 export { Lock } from './core/lock.js';
 export { type LockOptions, LockService, type TryLockOptions } from './core/lock-service.js';
 export type { StampedeLogger } from './core/logger.js';
+export type { NearOptions } from './core/near-options.js';
 export type { CacheOptions, Isolation, LoadOptions, LoadPolicy, SetOptions, Ttl } from './core/options.js';
 export { type ErrorCodec, remoteErrorCodec } from './core/outcome.js';
 export { StampedeCache } from './core/stampede-cache.js';
 export type {
+  ChangeListener,
   EndReply,
   EndRequest,
   LeadReply,

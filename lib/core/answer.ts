@@ -24,6 +24,11 @@ export class Answer {
     return new Answer(codec, value, payload);
   }
 
+  /** Of the codec's text; 0 when that isn't known. */
+  get length(): number {
+    return this.#payload?.length ?? 0;
+  }
+
   for(isolate: Isolation): unknown {
     if (isolate === 'none') return this.#value;
     if (isolate === 'decode') return this.#copy();

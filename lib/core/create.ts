@@ -4,8 +4,10 @@ import { InvalidOptionError, StoreDeniedError } from './errors.js';
 import { limitLoadsTo } from './limit-loads.js';
 import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
+import { resolveNear } from './near-options.js';
 import {
   type CacheOptions,
+  DEFAULT_POLICY,
   resolveCommandTimeout,
   resolveDrainTimeout,
   resolveMaxConcurrentLoads,
@@ -58,7 +60,8 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     logger = options.logger ?? silentLogger,
     errorCodec = remoteErrorCodec,
   } = parts;
-  const policy = resolvePolicy(options.defaults ?? {});
+  const near = resolveNear(options.near);
+  const policy = resolvePolicy(options.defaults ?? {}, { ...DEFAULT_POLICY, near: near !== undefined });
   const onBoot = resolveOnBoot(options);
   let patience = resolveDrainTimeout(options);
   const coordination = coordinate(store, clock, random, logger, {
@@ -66,7 +69,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     retryEvictions: resolveRetryEvictions(options),
   });
   const limitLoads = limitLoadsTo(resolveMaxConcurrentLoads(options));
-  const cache = new StampedeCache(coordination, policy, errorCodec, limitLoads);
+  const cache = new StampedeCache(coordination, policy, errorCodec, limitLoads, near);
   const locks = new LockService(coordination, policy);
   if (policy.onWaitTimeout === 'throw' && policy.wait < 2 * policy.lease) {
     logger.warn(

@@ -4,6 +4,8 @@ import { type Observable, Subject } from 'rxjs';
 export type CacheEvent =
   /** A call was answered by an entry in the store. */
   | { readonly type: 'hit'; readonly key: string }
+  /** A call was answered by the near cache. */
+  | { readonly type: 'near-hit'; readonly key: string }
   /** The store had no entry that could be used. */
   | { readonly type: 'miss'; readonly key: string }
   /** An entry's text could not be read; it counts as missing and is overwritten. */

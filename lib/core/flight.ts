@@ -5,7 +5,7 @@ import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError, StoreRe
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
 import type { AbortReason } from './load.js';
-import { looksAtAge } from './options.js';
+import { needsAge } from './options.js';
 import { Running } from './running.js';
 import { answerOf, answerStale, type EndResult, readOutcome, reportLoad, settleWith } from './settling.js';
 import type { WaitingReply } from './store.js';
@@ -147,7 +147,7 @@ export class Flight {
   async #read(joined: number, { waitedFor }: Round): Promise<Next> {
     try {
       const options = this.#callers.first?.options;
-      const { texts, now } = await this.#tower.store.read([this.key], options !== undefined && looksAtAge(options));
+      const { texts, now } = await this.#tower.store.read([this.key], options !== undefined && needsAge(options));
       const [text] = texts;
       if (typeof text === 'string' && this.#answer(text, joined, now)) return 'concluded';
       return { look: 'lead', waitedFor };

@@ -1,9 +1,10 @@
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { Clock } from './clock.js';
-import { CommandTimeoutError, EvictionPendingError } from './errors.js';
+import { CommandTimeoutError, EvictionPendingError, InvalidOptionError } from './errors.js';
 import type { Events, StoreCommand } from './events.js';
 import { type Eviction, PendingEvictions } from './pending-evictions.js';
 import type {
+  ChangeListener,
   EndReply,
   EndRequest,
   LeadReply,
@@ -54,6 +55,11 @@ export class GuardedStore {
 
   get process(): string {
     return this.#store.process;
+  }
+
+  onChange(listener: ChangeListener): void {
+    if (!this.#store.onChange) throw new InvalidOptionError('near', 'given', 'false: the store tells of no changes');
+    this.#store.onChange(listener);
   }
 
   /** @throws what the store rejects with when it isn't ready in time; it goes on trying */

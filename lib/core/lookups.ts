@@ -5,8 +5,9 @@ import { EvictionPendingError } from './errors.js';
 import type { Start } from './flight.js';
 import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
+import type { NearCache, ReadStart } from './near-cache.js';
 import { looksAtAge } from './options.js';
-import { type Found, Reads, type Text } from './reads.js';
+import { type Found, Reads } from './reads.js';
 import { answerStale } from './settling.js';
 import type { Tower } from './tower.js';
 
@@ -15,23 +16,32 @@ export interface Peek {
   look(found: Answer | undefined): void;
 }
 
+type Read = Exclude<Found<ReadStart | undefined>, { readonly storeAway: unknown }>;
+
 /** Reads keys, and gives what was found to all who had asked; those for whom it isn't good enough board a flight. */
 export class Lookups {
   readonly #tower: Tower;
   readonly #flights: Flights;
   readonly #kept: Kept;
-  readonly #reads: Reads<Caller | Peek>;
-  /** Some calls have windows and others none: those, too, need the store's time for what the former have stored. */
-  #needsTime = false;
+  readonly #near: NearCache | undefined;
+  readonly #reads: Reads<Caller | Peek, ReadStart | undefined>;
+  /**
+   * What is stored says until when it is fresh, if there is a near cache, or other calls have windows: so those without need the
+   * store's time, too.
+   */
+  #needsTime: boolean;
   #closed = false;
 
-  constructor(tower: Tower, flights: Flights, kept: Kept) {
+  constructor(tower: Tower, flights: Flights, kept: Kept, near: NearCache | undefined) {
     this.#tower = tower;
     this.#flights = flights;
     this.#kept = kept;
+    this.#near = near;
+    this.#needsTime = near !== undefined;
     this.#reads = new Reads(
       (keys, withTime) => tower.store.read(keys, withTime),
       (key, readers, found) => this.#deliver(key, readers, found),
+      () => near?.startRead(),
     );
   }
 
@@ -53,17 +63,18 @@ export class Lookups {
     this.#closed = true;
   }
 
-  #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found): void {
+  #deliver(key: string, readers: readonly (Caller | Peek)[], found: Found<ReadStart | undefined>): void {
     const error = 'storeAway' in found ? found.storeAway : found.text;
     if ('storeAway' in found || error instanceof EvictionPendingError) this.#doWithout(key, callersOf(readers), error);
-    else this.#find(key, readers, found.text, found.now);
+    else this.#find(key, readers, found);
   }
 
-  #find(key: string, readers: readonly (Caller | Peek)[], text: Text, now: number | undefined): void {
+  #find(key: string, readers: readonly (Caller | Peek)[], { text, now, start }: Read): void {
     this.#kept.clear();
     const aged = typeof text === 'string' ? this.#tower.readEntry(key, text, firstCaller(readers)) : undefined;
     const staleness = aged && stalenessOf(aged, now);
     if (aged && staleness === 'fresh') {
+      if (start && now !== undefined && firstCaller(readers)?.options.near) this.#near?.keep(key, aged, now, start);
       this.#hit(key, readers, aged, now);
     } else if (staleness === 'unknown') {
       this.#needsTime = true;

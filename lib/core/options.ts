@@ -2,6 +2,7 @@ import { type Codec, jsonCodec } from './codec.js';
 import { type Duration, LONGEST_WAIT, parseDuration } from './durations.js';
 import { InvalidOptionError } from './errors.js';
 import type { StampedeLogger } from './logger.js';
+import type { NearOptions } from './near-options.js';
 
 /** How long a value is fresh: a duration, or a function of the value. `0` stores nothing, `Infinity` never expires. */
 export type Ttl<T> = Duration | ((value: T) => Duration);
@@ -50,6 +51,8 @@ export interface LoadPolicy {
   readonly refreshContext?: 'none' | 'caller';
   /** When Redis is away: let the loader answer, or throw a `CacheUnavailableError`. Default `'load'`. */
   readonly onRedisError?: 'load' | 'throw';
+  /** Whether the cache's near cache may answer. Default true, where the cache has one. */
+  readonly near?: boolean;
 }
 
 /** The options of one call, or of one decorated method. */
@@ -73,6 +76,8 @@ export interface CacheOptions {
   readonly drainTimeout?: Duration;
   /** Defaults for every call. */
   readonly defaults?: LoadPolicy;
+  /** Keeps values in this process as well, as long as they are fresh in Redis and nobody changes them. Default false. */
+  readonly near?: NearOptions | false;
   /** How many loaders may run at once in this process; others wait. 0 is no limit. Default 0. */
   readonly maxConcurrentLoads?: number;
   /** Whether an eviction that did not reach Redis is made up for; until then nothing that is stored for its key is answered here. Default true. */
@@ -104,6 +109,7 @@ export const DEFAULTS = {
   earlyRefresh: false,
   refreshContext: 'none',
   onRedisError: 'load',
+  near: false,
   maxConcurrentLoads: 0,
   retryEvictions: true,
   onBoot: 'degrade',
@@ -131,6 +137,7 @@ export interface ResolvedPolicy {
   readonly earlyRefresh: number;
   readonly refreshContext: 'none' | 'caller';
   readonly onRedisError: 'load' | 'throw';
+  readonly near: boolean;
 }
 
 /** The defaults as a call sees them. */
@@ -165,6 +172,7 @@ export function resolvePolicy(given: LoadPolicy, base: ResolvedPolicy = DEFAULT_
     earlyRefresh: betaOr(base.earlyRefresh, given.earlyRefresh),
     refreshContext: oneOf(base.refreshContext, given.refreshContext, 'refreshContext', ['none', 'caller']),
     onRedisError: oneOf(base.onRedisError, given.onRedisError, 'onRedisError', ['load', 'throw']),
+    near: oneOf(base.near, given.near, 'near', [true, false]),
   };
 }
 
@@ -270,4 +278,9 @@ function oneOf<V extends string | boolean>(base: NoInfer<V>, given: unknown, opt
 /** Whether a call may be answered with a value that is no longer fresh, or looks at how fresh it is. */
 export function looksAtAge(options: ResolvedPolicy): boolean {
   return options.staleWhileRevalidate > 0 || options.staleIfError > 0 || options.earlyRefresh > 0;
+}
+
+/** Whether a call needs to know how fresh a value is, be it only to keep it as long. */
+export function needsAge(options: ResolvedPolicy): boolean {
+  return looksAtAge(options) || options.near;
 }

@@ -2,10 +2,12 @@
 export type Text = string | undefined | Error;
 
 /** What a read came to: a text and, if somebody asked for it, the store's time; or why the store did not answer. */
-export type Found = { readonly text: Text; readonly now: number | undefined } | { readonly storeAway: unknown };
+export type Found<Start> =
+  | { readonly text: Text; readonly now: number | undefined; readonly start: Start }
+  | { readonly storeAway: unknown };
 
 /** Tells those who asked for a key in the same tick what was found. */
-export type Deliver<Reader> = (key: string, readers: readonly Reader[], found: Found) => void;
+export type Deliver<Reader, Start> = (key: string, readers: readonly Reader[], found: Found<Start>) => void;
 
 type Read = (
   keys: readonly string[],
@@ -16,16 +18,19 @@ type Read = (
  * The reads that start in one tick of the event loop, sent together when it ends. Who asks later is in the next batch, since
  * a reply proves nothing to those who came after its command was sent.
  */
-export class Reads<Reader> {
+export class Reads<Reader, Start = undefined> {
   readonly #read: Read;
-  readonly #deliver: Deliver<Reader>;
+  readonly #deliver: Deliver<Reader, Start>;
+  readonly #start: () => Start;
   readonly #underWay = new Set<Promise<void>>();
   #batch: Map<string, Reader[]> | undefined;
   #withTime = false;
 
-  constructor(read: Read, deliver: Deliver<Reader>) {
+  /** @param start called when a batch is sent; what it returns is given back with what was found */
+  constructor(read: Read, deliver: Deliver<Reader, Start>, start: () => Start) {
     this.#read = read;
     this.#deliver = deliver;
+    this.#start = start;
   }
 
   /** Those whose readers have not been told yet. */
@@ -54,10 +59,11 @@ export class Reads<Reader> {
     const withTime = this.#withTime;
     this.#batch = undefined;
     this.#withTime = false;
+    const start = this.#start();
     return this.#read([...batch.keys()], withTime).then(
       ({ texts, now }) => {
         let i = 0;
-        for (const [key, readers] of batch) this.#deliver(key, readers, { text: texts[i++], now });
+        for (const [key, readers] of batch) this.#deliver(key, readers, { text: texts[i++], now, start });
       },
       (storeAway) => {
         for (const [key, readers] of batch) this.#deliver(key, readers, { storeAway });

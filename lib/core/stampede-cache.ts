@@ -19,6 +19,8 @@ import { Kept } from './kept.js';
 import { LastResort } from './last-resort.js';
 import type { LimitLoads } from './load.js';
 import { Lookups } from './lookups.js';
+import { NearCache } from './near-cache.js';
+import type { ResolvedNear } from './near-options.js';
 import {
   type LoadOptions,
   looksAtAge,
@@ -48,13 +50,22 @@ export class StampedeCache {
   readonly #flights: Flights;
   readonly #lookups: Lookups;
   readonly #writes: Writes;
+  readonly #near: NearCache | undefined;
   /** The options of calls that name a duration and nothing else. */
   readonly #resolved = new Map<unknown, ResolvedLoadOptions>();
   /** From now on nothing takes a lock. */
   #closed = false;
 
-  constructor(coordination: Coordination, policy: ResolvedPolicy, errorCodec: ErrorCodec, limitLoads: LimitLoads) {
+  constructor(
+    coordination: Coordination,
+    policy: ResolvedPolicy,
+    errorCodec: ErrorCodec,
+    limitLoads: LimitLoads,
+    near: ResolvedNear | undefined,
+  ) {
     const { clock, events } = coordination;
+    checkNear(policy.near, near);
+    this.#near = near && new NearCache(coordination.store, clock, near);
     this.#policy = policy;
     const kept = new Kept(clock);
     this.#tower = {
@@ -71,8 +82,8 @@ export class StampedeCache {
       lead: (key, callers) => this.#flights.board(key, callers, { is: 'miss' }),
     };
     this.#flights = new Flights(this.#tower);
-    this.#lookups = new Lookups(this.#tower, this.#flights, kept);
-    this.#writes = new Writes(this.#tower, this.#flights, kept, policy.lease);
+    this.#lookups = new Lookups(this.#tower, this.#flights, kept, this.#near);
+    this.#writes = new Writes(this.#tower, this.#flights, kept, this.#near, policy.lease);
   }
 
   /**
@@ -111,6 +122,8 @@ export class StampedeCache {
   /** @internal The same for options that were resolved before, as a decorator's are at boot. */
   getOrLoadResolved<T>(key: string, loader: Loader<T>, options: ResolvedLoadOptions): Promise<T> {
     checkKey(key);
+    const near = this.#near !== undefined && options.near ? this.#nearHit(key, loader, options) : undefined;
+    if (near) return near as Promise<T>;
     const caller = new Caller(loader, options, this.#tower.clock.now());
     const flight = this.#flights.of(key);
     // Who may get an old value looks for it first, even while others load.
@@ -119,11 +132,22 @@ export class StampedeCache {
     return caller.promise as Promise<T>;
   }
 
+  #nearHit(key: string, loader: Loader<unknown>, options: ResolvedLoadOptions): Promise<unknown> | undefined {
+    const found = this.#near?.get(key);
+    if (!found || options.signal?.aborted) return undefined;
+    const { events, clock, random } = this.#tower;
+    if (events.observed) events.emit({ type: 'near-hit', key });
+    if (options.earlyRefresh > 0 && found.isDueEarly(clock.now(), options.earlyRefresh, random))
+      this.#flights.refresh(key, new Caller(loader, options, clock.now()), found.freshUntil);
+    return Promise.resolve(found.answer.for(options.isolate));
+  }
+
   /** @internal Options over this cache's defaults. */
   resolve<T>(options: Ttl<T> | LoadOptions<T>): ResolvedLoadOptions {
     const known = this.#resolved.get(options);
     if (known) return known;
     const resolved = resolveLoadOptions(options, this.#policy);
+    checkNear(resolved.near, this.#near);
     const isDuration = typeof options === 'number' || typeof options === 'string';
     if (isDuration && this.#resolved.size < MOST_RESOLVED) this.#resolved.set(options, resolved);
     return resolved;
@@ -227,6 +251,11 @@ export class StampedeCache {
     checkKey(key);
     return this.#lookups.peek(key);
   }
+}
+
+function checkNear(wanted: boolean, there: object | undefined): void {
+  if (!wanted || there) return;
+  throw new InvalidOptionError('near', true, 'false, unless the cache has a near cache: near: { max: 10_000 }');
 }
 
 function checkKey(key: unknown): void {

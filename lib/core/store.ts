@@ -36,8 +36,24 @@ export interface Store {
    */
   onWake(wake: (token: string | undefined) => void): void;
 
+  /**
+   * Tells of each `evict`, `expire` and `set` of any process, from `start` on: what a near cache needs. To be called before
+   * that. A store that can't tell doesn't have it.
+   */
+  onChange?(listener: ChangeListener): void;
+
   /** Ends every connection and timer. Idempotent. */
   close(): Promise<void>;
+}
+
+/** Who wants to know of all changes that come from outside of loads. */
+export interface ChangeListener {
+  /** The entry of this key was evicted, expired or set. */
+  changed(key: string): void;
+  /** Every change so far has been told; for so many milliseconds from now, none that is older than that stays untold. */
+  listens(trusted: number): void;
+  /** From now on changes may be missed. */
+  deaf(): void;
 }
 
 export interface ReadReply {
@@ -99,6 +115,8 @@ export interface EndRequest {
   readonly outcome?: string | undefined;
   /** Milliseconds to keep the outcome, followers or not, if there is a stale entry to be answered meanwhile. */
   readonly holdOff?: number | undefined;
+  /** The lock was taken by a claim: a write from outside of a load, which is told to all near caches. */
+  readonly claimed?: boolean | undefined;
 }
 
 export interface StoredEntry {

@@ -66,13 +66,20 @@ function outcomeOfError(error: unknown, errorCodec: ErrorCodec): string | undefi
   }
 }
 
-/** An entry that may be answered when it is no longer fresh is kept longer, and says until when it is fresh. */
+/** For ever, as far as a near cache is concerned: 3,000 years in milliseconds, which may be added to a store's time. */
+const FOR_EVER = 1e14;
+
+/**
+ * An entry that may be answered when it is no longer fresh is kept longer, and says until when it is fresh; so does one that
+ * is kept in a near cache.
+ */
 export function makeEntry(
   text: string,
   ttl: number,
-  { staleWhileRevalidate, staleIfError, earlyRefresh }: ResolvedPolicy,
+  { staleWhileRevalidate, staleIfError, earlyRefresh, near }: ResolvedPolicy,
 ): StoredEntry {
   const window = Math.max(staleWhileRevalidate, staleIfError);
+  if (near) return { text, px: ttl + window, freshFor: Math.min(ttl, FOR_EVER) };
   return window > 0 || earlyRefresh > 0 ? { text, px: ttl + window, freshFor: ttl } : { text, px: ttl };
 }
 

@@ -1,6 +1,7 @@
 import { CacheUnavailableError } from './errors.js';
 import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
+import type { NearCache } from './near-cache.js';
 import type { Eviction } from './pending-evictions.js';
 import type { StoredEntry } from './store.js';
 import type { Tower } from './tower.js';
@@ -10,14 +11,16 @@ export class Writes {
   readonly #tower: Tower;
   readonly #flights: Flights;
   readonly #kept: Kept;
+  readonly #near: NearCache | undefined;
   readonly #lease: number;
   /** Between its two steps a `set` has the lock, so that none is left behind when the cache closes. */
   readonly #underWay = new Set<Promise<void>>();
 
-  constructor(tower: Tower, flights: Flights, kept: Kept, lease: number) {
+  constructor(tower: Tower, flights: Flights, kept: Kept, near: NearCache | undefined, lease: number) {
     this.#tower = tower;
     this.#flights = flights;
     this.#kept = kept;
+    this.#near = near;
     this.#lease = lease;
   }
 
@@ -61,7 +64,7 @@ export class Writes {
     try {
       await store.claim(key, token, this.#lease);
       replaced?.(true);
-      const end = await store.end({ kind: 'cache', key, token, entry });
+      const end = await store.end({ kind: 'cache', key, token, entry, claimed: true });
       if (end.is === 'refused') await store.evict(key, 'evict');
       else if (!end.stored) throw new Error(end.error);
     } catch (cause) {
@@ -70,15 +73,20 @@ export class Writes {
     }
   }
 
-  /** What is kept of this key goes, and also what a load that is under way keeps until the write is over. */
+  /** What is kept of this key goes, and also what a load or a read that is under way keeps until the write is over. */
   async #write(key: string, write: Promise<void>): Promise<void> {
-    this.#kept.forget(key);
+    this.#forget(key);
     this.#underWay.add(write);
     try {
       await write;
     } finally {
       this.#underWay.delete(write);
-      this.#kept.forget(key);
+      this.#forget(key);
     }
+  }
+
+  #forget(key: string): void {
+    this.#kept.forget(key);
+    this.#near?.changed(key);
   }
 }

@@ -35,6 +35,7 @@ export class MemoryServer {
   /** Milliseconds since the epoch. */
   readonly now: () => number;
   readonly #listeners = new Map<string, (token: string) => void>();
+  readonly #changeListeners = new Map<string, (key: string) => void>();
   #processes = 0;
   #fence = 0;
 
@@ -57,6 +58,19 @@ export class MemoryServer {
 
   unsubscribe(process: string): void {
     this.#listeners.delete(process);
+    this.#changeListeners.delete(process);
+  }
+
+  /** For those with a near cache. */
+  subscribeToChanges(process: string, listener: (key: string) => void): void {
+    this.#changeListeners.set(process, listener);
+  }
+
+  /** Delivers later, as a message over the network is. */
+  publishChange(key: string): void {
+    for (const process of this.#changeListeners.keys()) {
+      queueMicrotask(() => this.#changeListeners.get(process)?.(key));
+    }
   }
 
   /** Delivers later, as a message over the network is. */

@@ -2,6 +2,7 @@ import { stampEntry } from '../core/entry.js';
 import { CacheClosedError } from '../core/errors.js';
 import { ERROR_OUTCOME } from '../core/outcome.js';
 import {
+  type ChangeListener,
   type EndReply,
   type EndRequest,
   type LeadReply,
@@ -93,13 +94,14 @@ export class MemoryStore implements Store {
     return this.#server.locks.get(name) ? this.#server.locks.timeLeft(name) : 0;
   }
 
-  async end({ kind, key, token, entry, outcome, holdOff = 0 }: EndRequest): Promise<EndReply> {
+  async end({ kind, key, token, entry, outcome, holdOff = 0, claimed }: EndRequest): Promise<EndReply> {
     await this.#send();
     const name = lockName(kind, key);
     const lock = this.#server.locks.get(name);
     if (lock?.token !== token) return { is: 'refused' };
 
     if (entry) this.#server.entries.set(key, this.#stamp(entry), entry.px);
+    if (entry && claimed) this.#server.publishChange(key);
     this.#server.locks.delete(name);
     const willBeFound = entry !== undefined && (entry.freshFor ?? entry.px) >= SHORT_LIVED;
     if (outcome !== undefined && !willBeFound) {
@@ -140,6 +142,7 @@ export class MemoryStore implements Store {
     if (claim) this.#take(claim);
     else if (by === 'evict') entries.delete(key);
     else this.#expire(key);
+    if (!claim) this.#server.publishChange(key);
   }
 
   #expire(key: string): void {
@@ -153,6 +156,12 @@ export class MemoryStore implements Store {
 
   onWake(wake: (token: string | undefined) => void): void {
     if (!this.#closed) this.#server.subscribe(this.process, wake);
+  }
+
+  onChange({ changed, listens }: ChangeListener): void {
+    if (this.#closed) return;
+    this.#server.subscribeToChanges(this.process, changed);
+    listens(Infinity);
   }
 
   async close(): Promise<void> {

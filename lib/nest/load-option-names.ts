@@ -19,4 +19,5 @@ export const LOAD_POLICY_NAMES: OptionNames<LoadPolicy> = {
   earlyRefresh: true,
   refreshContext: true,
   onRedisError: true,
+  near: true,
 };

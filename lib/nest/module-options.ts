@@ -45,6 +45,7 @@ const OPTION_NAMES: OptionNames<StampedeCacheOptions> = {
   commandTimeout: true,
   drainTimeout: true,
   defaults: true,
+  near: true,
   logger: true,
   maxConcurrentLoads: true,
   retryEvictions: true,

@@ -1,6 +1,6 @@
 import { type EndReply, type EndRequest, OUTCOME_KEPT, SHORT_LIVED, type StoredEntry } from '../core/store.js';
 import type { Client } from './client.js';
-import type { KeyNames } from './key-names.js';
+import { type KeyNames, nearMessage } from './key-names.js';
 import { milliseconds, runScript, type Script } from './script.js';
 import { WAKE_UP } from './wake-up.js';
 
@@ -12,7 +12,8 @@ import { WAKE_UP } from './wake-up.js';
  * KEYS (lock service)  lock
  * ARGV                 token, prefix of the channels, outcome or '',
  *                      entry or '', ms to keep it or '' for ever, ms it is fresh or '' for as long as it is kept,
- *                      ms to keep the outcome, followers or not, if there is an entry, or ''
+ *                      ms to keep the outcome, followers or not, if there is an entry, or '',
+ *                      channel and message for near caches, if it is no fill: only what comes from elsewhere is told
  *
  * Replies
  *   held, 1 when it stored the entry, why it couldn't or nil
@@ -22,7 +23,7 @@ const END: Script = {
   name: 'stampedeEnd',
   lua: `
 ${WAKE_UP}
-local token, channelPrefix, outcome, entry, px, freshFor, holdOff = unpack(ARGV)
+local token, channelPrefix, outcome, entry, px, freshFor, holdOff, nearChannel, nearMessage = unpack(ARGV)
 
 local function stamp(text)
   local now = redis.call('TIME')
@@ -54,6 +55,7 @@ if outcome ~= '' and not willBeFound then
 end
 
 wakeFollowers(lock, channelPrefix)
+if nearChannel and stored == 1 then redis.pcall('PUBLISH', nearChannel, nearMessage) end
 return {'held', stored, problem}
 `,
 };
@@ -61,10 +63,11 @@ return {'held', stored, problem}
 type RawReply = ['held', 0 | 1, string | null] | ['refused'];
 
 export async function end(client: Client, names: KeyNames, request: EndRequest): Promise<EndReply> {
-  const { kind, key, token, entry, outcome = '', holdOff } = request;
+  const { kind, key, token, entry, outcome = '', holdOff, claimed } = request;
   const { lock, value, outcome: outcomeName } = names.cache(key);
   const keys = kind === 'cache' ? [lock, value, outcomeName] : [names.lock(key).lock];
   const args = [token, names.channelPrefix, outcome, ...argumentsOf(entry), holdOff ? milliseconds(holdOff) : ''];
+  if (claimed) args.push(names.nearChannel, nearMessage(key));
   const [is, stored, error] = (await runScript(client, END, keys, args)) as RawReply;
   if (is === 'refused') return { is };
   return { is, stored: stored === 1, ...(error && { error }) };

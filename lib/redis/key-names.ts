@@ -20,15 +20,18 @@ export interface LockKeyNames {
 
 /** Every name in Redis. All names of one key lie in one Cluster slot, and no two keys share a name. */
 export class KeyNames {
-  /** What the channels' names begin with; a process's name follows. */
+  /** What the names of the channels for wake-ups begin with; a process's name follows. */
   readonly channelPrefix: string;
-  /** The ACL rule a user needs to hear and to send wake-ups. */
+  /** The channel that tells near caches what was changed. */
+  readonly nearChannel: string;
+  /** The ACL rule a user needs to hear and to send on all of them. */
   readonly channelRule: string;
   readonly #namespace: string;
 
   constructor(namespace: string) {
     this.#namespace = namespace;
     this.channelPrefix = `${namespace}:wake:`;
+    this.nearChannel = `${namespace}:near`;
     this.channelRule = `&${namespace}:*`;
   }
 
@@ -54,6 +57,18 @@ export class KeyNames {
   channel(process: string): string {
     return this.channelPrefix + process;
   }
+}
+
+/** The key, as near caches are told of it. */
+export function nearMessage(key: string): string {
+  return encodeKey(key);
+}
+
+/** The key that such a message names. */
+export function keyOfNearMessage(message: string): string {
+  return message.replace(/%u([\dA-F]{4})|%([\dA-F]{2})/g, (_, unit: string | undefined, char: string | undefined) =>
+    String.fromCharCode(Number.parseInt(unit ?? char ?? '', 16)),
+  );
 }
 
 /** A quick look, since most keys need nothing; it also finds the surrogates that are pairs. */

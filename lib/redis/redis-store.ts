@@ -5,6 +5,7 @@ import { CacheClosedError, StoreDeniedError, StoreReplyError } from '../core/err
 import type { StampedeLogger } from '../core/logger.js';
 import { messageOf } from '../core/message-of.js';
 import type {
+  ChangeListener,
   EndReply,
   EndRequest,
   LeadReply,
@@ -64,6 +65,7 @@ export class RedisStore implements Store {
   #subscription: Subscription | undefined;
   #listening: Promise<void> | undefined;
   #wake: (token: string | undefined) => void = () => {};
+  #changes: ChangeListener | undefined;
   #closed = false;
 
   /** @throws InvalidOptionError when `connection` can't be connected by */
@@ -128,6 +130,10 @@ export class RedisStore implements Store {
     this.#wake = wake;
   }
 
+  onChange(listener: ChangeListener): void {
+    this.#changes = listener;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#wake = () => {};
@@ -179,6 +185,7 @@ export class RedisStore implements Store {
       names: this.#namesOfKeys(),
       process: this.process,
       wake: (token) => this.#wake(token),
+      changes: this.#changes,
     });
   }
 

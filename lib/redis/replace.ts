@@ -1,17 +1,17 @@
 import type { ReplaceRequest } from '../core/store.js';
 import type { Client } from './client.js';
-import type { KeyNames } from './key-names.js';
+import { type KeyNames, nearMessage } from './key-names.js';
 import { milliseconds, runScript, type Script } from './script.js';
 import { WAKE_UP } from './wake-up.js';
 
 /*
- * Changes the entry from outside of a load: ends whoever's lease, and wakes its holder and the followers.
+ * Changes the entry from outside of a load: ends whoever's lease, wakes its holder and the followers, and tells near caches.
  *
  * KEYS   lock, value, outcome
  * ARGV   prefix of the channels, then one of
- *          evict               deletes the entry
- *          expire              marks it stale, unless it is, and keeps its expiry
- *          claim, token, ms    leaves it and takes the lock
+ *          evict, channel, message     deletes the entry
+ *          expire, channel, message    marks it stale, unless it is, and keeps its expiry
+ *          claim, token, ms            leaves it and takes the lock
  *
  * Replies nil
  */
@@ -19,7 +19,8 @@ const REPLACE: Script = {
   name: 'stampedeReplace',
   lua: `
 ${WAKE_UP}
-local channelPrefix, action, token, lease = unpack(ARGV)
+local channelPrefix, action = ARGV[1], ARGV[2]
+local token, lease = ARGV[3], ARGV[4]
 
 local lock, entry
 if action == 'expire' then
@@ -59,12 +60,14 @@ if lock then
   wakeHolder(lock, channelPrefix)
   wakeFollowers(lock, channelPrefix)
 end
+if action ~= 'claim' then redis.pcall('PUBLISH', ARGV[3], ARGV[4]) end
 return false
 `,
 };
 
 export async function replace(client: Client, names: KeyNames, { key, by }: ReplaceRequest): Promise<void> {
   const { lock, value, outcome } = names.cache(key);
-  const action = typeof by === 'string' ? [by] : ['claim', by.claim, milliseconds(by.lease)];
+  const action =
+    typeof by === 'string' ? [by, names.nearChannel, nearMessage(key)] : ['claim', by.claim, milliseconds(by.lease)];
   await runScript(client, REPLACE, [lock, value, outcome], [names.channelPrefix, ...action]);
 }

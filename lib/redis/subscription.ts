@@ -2,13 +2,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { systemClock } from '../core/clock.js';
 import type { StampedeLogger } from '../core/logger.js';
+import type { ChangeListener } from '../core/store.js';
 import { isReplyError } from './client.js';
 import { retryDelay } from './client-settings.js';
 import type { Connection } from './connection.js';
-import type { KeyNames } from './key-names.js';
+import { Heartbeat } from './heartbeat.js';
+import { type KeyNames, keyOfNearMessage } from './key-names.js';
 
 /** Published by ourselves to ourselves; no token looks like it. */
 const SELF_TEST = 'self-test';
+/** The same on the channel of near caches; no key is empty. */
+const NEAR_TEST = '';
 
 export interface SubscriptionOptions {
   readonly connection: Connection;
@@ -20,6 +24,8 @@ export interface SubscriptionOptions {
   readonly logger: StampedeLogger;
   /** Called with a token whose lock has ended, or with `undefined` when messages may have been missed. */
   readonly wake: (token: string | undefined) => void;
+  /** Told of changes, for a near cache, if there is one. */
+  readonly changes: ChangeListener | undefined;
 }
 
 /**
@@ -38,7 +44,10 @@ export class Subscription {
   #client: Redis | undefined;
   #active = false;
   #heardOurselves: () => void = () => {};
+  #heardNear: () => void = () => {};
+  #heartbeat: Heartbeat | undefined;
   #warned = false;
+  #warnedOfNear = false;
 
   constructor(options: SubscriptionOptions) {
     this.#options = options;
@@ -77,10 +86,8 @@ export class Subscription {
     if (!client) return false;
     this.#client = client;
     client.on('error', () => {});
-    client.on('message', (_channel: string, message: string) => this.#onMessage(message));
-    client.on('close', () => {
-      this.#active = false;
-    });
+    client.on('message', (channel: string, message: string) => this.#onMessage(channel, message));
+    client.on('close', () => this.#deafen());
     const ended = new Promise<void>((resolve) => client.once('end', () => resolve()));
     const timer = systemClock.after(this.#options.connectTimeout, () => client.disconnect());
     const activated = await this.#activate(client, ended);
@@ -104,34 +111,84 @@ export class Subscription {
     if (!this.#active) return false;
     this.#warned = false;
     this.#options.wake(undefined);
+    await this.#activateNear(client, ended);
     return true;
   }
 
+  /** The near cache needs more: that it hears everything, and is told soon when it doesn't. */
+  async #activateNear(client: Redis, ended: Promise<void>): Promise<void> {
+    const { changes, names } = this.#options;
+    if (!changes) return;
+    const sentAt = systemClock.now();
+    const heard = new Promise<void>((resolve) => {
+      this.#heardNear = resolve;
+    });
+    try {
+      await client.subscribe(names.nearChannel);
+      await this.#test(names.nearChannel, NEAR_TEST, heard, ended);
+    } catch (error) {
+      if (isReplyError(error) && error.message.startsWith('NOPERM')) this.#warnOfNear(error);
+      else client.disconnect();
+      return;
+    }
+    if (client.status !== 'ready') return;
+    this.#warnedOfNear = false;
+    this.#heartbeat = new Heartbeat(client, (trusted) => changes.listens(trusted));
+    this.#heartbeat.start(sentAt);
+  }
+
   async #testOurselves(ended: Promise<void>): Promise<void> {
-    const commands = this.#options.connection.ready;
-    if (!commands) throw new Error('the connection for commands was lost');
     const heard = new Promise<void>((resolve) => {
       this.#heardOurselves = resolve;
     });
-    await Promise.race([commands.publish(this.#channel, SELF_TEST).then(() => heard), ended]);
+    await this.#test(this.#channel, SELF_TEST, heard, ended);
   }
 
-  #onMessage(message: string): void {
-    if (message === SELF_TEST) this.#heardOurselves();
-    else this.#options.wake(message);
+  async #test(channel: string, message: string, heard: Promise<void>, ended: Promise<void>): Promise<void> {
+    const commands = this.#options.connection.ready;
+    if (!commands) throw new Error('the connection for commands was lost');
+    await Promise.race([commands.publish(channel, message).then(() => heard), ended]);
+  }
+
+  #onMessage(channel: string, message: string): void {
+    if (channel === this.#channel) {
+      if (message === SELF_TEST) this.#heardOurselves();
+      else this.#options.wake(message);
+    } else if (message === NEAR_TEST) {
+      this.#heardNear();
+    } else {
+      this.#options.changes?.changed(keyOfNearMessage(message));
+    }
   }
 
   #drop(): void {
-    this.#active = false;
+    this.#deafen();
     this.#client?.disconnect();
+  }
+
+  #deafen(): void {
+    this.#active = false;
+    this.#heartbeat?.stop();
+    this.#heartbeat = undefined;
+    this.#options.changes?.deaf();
+  }
+
+  #warnOfNear(error: Error): void {
+    if (this.#warnedOfNear) return;
+    this.#warnedOfNear = true;
+    this.#options.logger.warn(
+      `This Redis user may not use the channel of near caches, so 'near' is off. Grant the ACL rule ` +
+        `'${this.#options.names.channelRule}', and SUBSCRIBE and PUBLISH. (${error.message})`,
+    );
   }
 
   #warn(error: Error): void {
     if (this.#warned) return;
     this.#warned = true;
     this.#options.logger.warn(
-      `This Redis user may not use our channels, so waiting for another process's load works by polling. Grant the ACL ` +
-        `rule '${this.#options.names.channelRule}', and SUBSCRIBE and PUBLISH, for wake-ups. (${error.message})`,
+      `This Redis user may not use our channels, so waiting for another process's load works by polling` +
+        `${this.#options.changes ? " and 'near' is off" : ''}. Grant the ACL rule ` +
+        `'${this.#options.names.channelRule}', and SUBSCRIBE and PUBLISH, for wake-ups. (${error.message})`,
     );
   }
 }

@@ -5,6 +5,7 @@
 import type { Clock } from '../../lib/core/clock.js';
 import type { StoreCommand } from '../../lib/core/events.js';
 import type {
+  ChangeListener,
   EndReply,
   EndRequest,
   LeadReply,
@@ -118,6 +119,18 @@ export class FaultyStore implements Store {
     this.#wake = wake;
     this.#store.onWake((token) => {
       if (!this.deaf && !this.losesWakeUps && !this.crashed) wake(token);
+    });
+  }
+
+  /** Who listens to changes: its subscription is lost by `store.changes?.deaf()`. */
+  changes: ChangeListener | undefined;
+
+  onChange(listener: ChangeListener): void {
+    this.changes = listener;
+    this.#store.onChange?.({
+      changed: (key) => !this.crashed && !this.losesWakeUps && listener.changed(key),
+      listens: (trusted) => listener.listens(trusted),
+      deaf: () => listener.deaf(),
     });
   }
 

@@ -124,15 +124,23 @@ describe('commands of', () => {
   test('replace', async () => {
     newKey();
     const replace = (by: Parameters<Store['replace']>[0]['by']) => commandsOf(() => leader.replace({ key, by }));
-    expect(await replace('evict')).toEqual({ evalsha: 1, get: 1, del: 1 });
-    expect(await replace('expire')).toEqual({ evalsha: 1, mget: 1, del: 1 });
+    // One message to all near caches.
+    expect(await replace('evict')).toEqual({ evalsha: 1, get: 1, del: 1, publish: 1 });
+    expect(await replace('expire')).toEqual({ evalsha: 1, mget: 1, del: 1, publish: 1 });
     expect(await replace({ claim: token, lease: 1_000 })).toEqual({ evalsha: 1, get: 1, set: 1, del: 1 });
     await lead(follower);
-    // The holder and the follower.
-    expect(await replace('evict')).toEqual({ evalsha: 1, get: 1, del: 1, publish: 2 });
+    // The holder and the follower, and near caches.
+    expect(await replace('evict')).toEqual({ evalsha: 1, get: 1, del: 1, publish: 3 });
     await lead(leader);
     await end({ entry });
-    expect(await replace('expire')).toEqual({ evalsha: 1, mget: 1, del: 1, time: 1, set: 1 });
+    expect(await replace('expire')).toEqual({ evalsha: 1, mget: 1, del: 1, time: 1, set: 1, publish: 1 });
+  });
+
+  test('the end of a write from outside of a load, and no fill, is told to near caches', async () => {
+    newKey();
+    await lead(leader);
+    const claimed = { evalsha: 1, get: 1, set: 1, del: 1, publish: 1 };
+    expect(await commandsOf(() => end({ entry, claimed: true }))).toEqual(claimed);
   });
 
   test('a lock of the lock service', async () => {

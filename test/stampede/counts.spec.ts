@@ -58,10 +58,10 @@ test('a process that follows, whatever its number of callers, is seven more', as
   expect(crowd.loads('follow')).toHaveLength(1);
 });
 
-test('an eviction is three commands, and a message to each process that is concerned', async () => {
+test('an eviction is three commands, a message to near caches, and one to each process that is concerned', async () => {
   const [first, second, third] = crowd.processes;
   await first!.call('evict', 'idle');
-  expect(await redis.commandStats()).toEqual({ evalsha: 1, get: 1, del: 1 });
+  expect(await redis.commandStats()).toEqual({ evalsha: 1, get: 1, del: 1, publish: 1 });
 
   const led = first!.call('ask', 'busy', { load: { takes: 200 } });
   await eventually(() => crowd.loads('busy')[0], { every: 5 });
@@ -69,7 +69,7 @@ test('an eviction is three commands, and a message to each process that is conce
   await eventually(async () => (await redis.client().get(crowd.lockName('busy')))?.includes(','), { every: 5 });
   await redis.resetStats();
   await third!.call('evict', 'busy');
-  // To the one that loads and the one that waits.
-  expect(await redis.commandStats()).toMatchObject({ publish: 2, del: 1 });
+  // To the one that loads, the one that waits, and near caches.
+  expect(await redis.commandStats()).toMatchObject({ publish: 3, del: 1 });
   await Promise.all([led, followed]);
 });
