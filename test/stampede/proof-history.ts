@@ -3,10 +3,12 @@
  * own that delays commands, replies and wake-ups at random.
  *
  * The source is a counter. A writer counts up, then evicts. Each call notes the version of the last eviction that had
- * *resolved* when it started; what it gets, a value or an error, must not be older.
+ * *resolved* when it started; what it gets, a value or an error, must not be older. With near caches that holds for the
+ * evictions of the call's own process; the others' hold for it as soon as they have been told.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { createStampede, type LoadOptions, RedisStore, type StampedeCache } from 'nestjs-stampede-cache';
+import { eventually } from '../support/eventually.js';
 import { startProxy } from '../support/fault-proxy.js';
 
 const PROCESSES = 3;
@@ -28,6 +30,8 @@ export interface History {
   loads: number;
   /** Calls that were answered with a value that was no longer fresh. */
   stale: number;
+  /** Calls that a near cache answered. */
+  near: number;
   /** What went against the rule, or failed without being told to. */
   readonly faults: string[];
 }
@@ -54,7 +58,7 @@ interface Loaded {
 }
 
 /** Runs several keys at once, each with a source of its own, over the same connections. */
-export async function runHistory(seed: number, redisPort: number): Promise<History> {
+export async function runHistory(seed: number, redisPort: number, hasNear = false): Promise<History> {
   const random = seeded(seed);
   const proxies = await Promise.all(Array.from({ length: PROCESSES }, () => startProxy(redisPort)));
   const stampedes = proxies.map(({ port }, index) =>
@@ -69,7 +73,7 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
         }),
         random: seeded(seed * PROCESSES + index),
       },
-      { commandTimeout },
+      { commandTimeout, near: hasNear && { max: 100 } },
     ),
   );
   await Promise.all(stampedes.map(({ start }) => start()));
@@ -78,13 +82,16 @@ export async function runHistory(seed: number, redisPort: number): Promise<Histo
   for (const [index, proxy] of proxies.entries()) {
     proxy.delay({ min: 0, max: oneIsSlow && index > 0 ? SHORTER_DELAY : LONGEST_DELAY, random });
   }
-  const history: History = { seed, calls: 0, evictions: 0, loads: 0, stale: 0, faults: [] };
+  const history: History = { seed, calls: 0, evictions: 0, loads: 0, stale: 0, near: 0, faults: [] };
   const caches = stampedes.map(({ cache }) => cache);
-  for (const { events } of caches) events.subscribe(({ type }) => type === 'stale' && history.stale++);
+  for (const { events } of caches) {
+    events.subscribe(({ type }) => type === 'stale' && history.stale++);
+    events.subscribe(({ type }) => type === 'near-hit' && history.near++);
+  }
   // In some histories values are soon stale, and who may have that depends on the call. Those have one key, asked for often.
   const isStale = random() < 0.5;
   const keys = Array.from({ length: isStale ? 1 : KEYS }, (_, index) => `counter-${index}`);
-  await Promise.all(keys.map((key) => runKey(key, caches, random, history, isStale)));
+  await Promise.all(keys.map((key) => runKey(key, caches, random, history, isStale, hasNear)));
   await Promise.all(stampedes.map(({ close }) => close()));
   await Promise.all(proxies.map((proxy) => proxy.stop()));
   return history;
@@ -96,6 +103,7 @@ async function runKey(
   random: () => number,
   history: History,
   isStale: boolean,
+  hasNear: boolean,
 ): Promise<void> {
   const between = (least: number, most: number) => least + random() * (most - least);
   // With a short lease and loads of its length, renewals are part of the history.
@@ -116,7 +124,8 @@ async function runKey(
   const optionsOfCall = (): LoadOptions<Loaded> =>
     isStale ? { ...options, ttl, ...windows[Math.floor(random() * windows.length)] } : options;
   let source = 0;
-  let acknowledged = 0;
+  /** By process; without near caches what one has evicted holds for all of them. */
+  const acknowledged = caches.map(() => 0);
   /** Evictions that follow a load. */
   const also: Promise<void>[] = [];
   /** Background loads may end later than the last call; the caches are closing then. */
@@ -125,8 +134,11 @@ async function runKey(
   async function evict(): Promise<void> {
     history.evictions++;
     const version = ++source;
-    await caches[Math.floor(random() * PROCESSES)]!.evict(key);
-    acknowledged = Math.max(acknowledged, version);
+    const by = Math.floor(random() * PROCESSES);
+    await caches[by]!.evict(key);
+    for (const [index, earlier] of acknowledged.entries()) {
+      if (index === by || !hasNear) acknowledged[index] = Math.max(earlier, version);
+    }
   }
 
   async function load(): Promise<Loaded> {
@@ -140,9 +152,9 @@ async function runKey(
     return { version, store: ending < 0.7 };
   }
 
-  async function call(cache: StampedeCache): Promise<void> {
+  async function call(cache: StampedeCache, index: number): Promise<void> {
     history.calls++;
-    const noted = acknowledged;
+    const noted = acknowledged[index] ?? 0;
     const version = await cache.getOrLoad(key, load, optionsOfCall()).then(
       (value) => value.version,
       (error) => (error.code === 'E_PLANNED' ? Number(error.message) : String(error)),
@@ -168,11 +180,15 @@ async function runKey(
     await Promise.all([
       repeat(FEWEST_EVICTIONS, 5, isStale ? 600 : isShort ? 350 : 200, evict),
       ...caches.map((cache, index) =>
-        repeat(FEWEST_CALLS, 1, isStale ? 15 : longestPause[Math.min(index, 1)]!, () => call(cache)),
+        repeat(FEWEST_CALLS, 1, isStale ? 15 : longestPause[Math.min(index, 1)]!, () => call(cache, index)),
       ),
     ]);
     over = true;
     await Promise.all(also);
+    // All have been told in the end.
+    for (const cache of hasNear ? caches : []) {
+      await eventually(async () => (await cache.getOrLoad(key, load, options)).version >= Math.max(...acknowledged));
+    }
   } catch (error) {
     history.faults.push(String(error));
   }
