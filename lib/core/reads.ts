@@ -14,6 +14,9 @@ type Read = (
   withTime: boolean,
 ) => Promise<{ readonly texts: readonly Text[]; readonly now?: number }>;
 
+/** So many keys are read by one command, so that a batch of any size holds nobody else up for long. */
+const MOST_KEYS = 500;
+
 /**
  * The reads that start in one tick of the event loop, sent together when it ends. Who asks later is in the next batch, since
  * a reply proves nothing to those who came after its command was sent.
@@ -49,16 +52,26 @@ export class Reads<Reader, Start = undefined> {
   #begin(): Map<string, Reader[]> {
     const batch = new Map<string, Reader[]>();
     // After the promise jobs of this tick, which are where most callers come from.
-    const told = new Promise<void>((resolve) => process.nextTick(() => resolve(this.#send(batch))));
+    const told = new Promise<void>((resolve) => process.nextTick(() => resolve(this.#sendAll(batch))));
     this.#underWay.add(told);
     void told.then(() => this.#underWay.delete(told));
     return batch;
   }
 
-  #send(batch: ReadonlyMap<string, readonly Reader[]>): Promise<void> {
+  #sendAll(batch: ReadonlyMap<string, readonly Reader[]>): Promise<void> {
     const withTime = this.#withTime;
     this.#batch = undefined;
     this.#withTime = false;
+    if (batch.size <= MOST_KEYS) return this.#send(batch, withTime);
+    const all = [...batch];
+    const parts: Promise<void>[] = [];
+    for (let from = 0; from < all.length; from += MOST_KEYS) {
+      parts.push(this.#send(new Map(all.slice(from, from + MOST_KEYS)), withTime));
+    }
+    return Promise.all(parts).then(() => {});
+  }
+
+  #send(batch: ReadonlyMap<string, readonly Reader[]>, withTime: boolean): Promise<void> {
     const start = this.#start();
     return this.#read([...batch.keys()], withTime).then(
       ({ texts, now }) => {
