@@ -6,11 +6,11 @@ import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
 import {
   type CacheOptions,
+  resolveCachePolicy,
   resolveCommandTimeout,
   resolveDrainTimeout,
   resolveMaxConcurrentLoads,
   resolveOnBoot,
-  resolvePolicy,
   resolveRetryEvictions,
 } from './options.js';
 import { type ErrorCodec, remoteErrorCodec } from './outcome.js';
@@ -58,7 +58,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     logger = options.logger ?? silentLogger,
     errorCodec = remoteErrorCodec,
   } = parts;
-  const policy = resolvePolicy(options.defaults ?? {});
+  const policy = resolveCachePolicy(options);
   const onBoot = resolveOnBoot(options);
   let patience = resolveDrainTimeout(options);
   const coordination = coordinate(store, clock, random, logger, {

@@ -2,6 +2,8 @@ import { type Codec, jsonCodec } from './codec.js';
 import { type Duration, LONGEST_WAIT, parseDuration } from './durations.js';
 import { InvalidOptionError } from './errors.js';
 import type { StampedeLogger } from './logger.js';
+import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from './option-names.js';
+import type { ProfileName } from './profile-names.js';
 
 /** How long a value is fresh: a duration, or a function of the value. `0` stores nothing, `Infinity` never expires. */
 export type Ttl<T> = Duration | ((value: T) => Duration);
@@ -62,8 +64,27 @@ export interface LoadOptions<T = unknown> extends LoadPolicy {
   readonly signal?: AbortSignal;
 }
 
+/** The options of one call: those of a profile, and others in the place of some. */
+export interface ProfiledOptions<T = unknown> extends Partial<LoadOptions<T>> {
+  /** One of the cache's `profiles`. */
+  readonly profile: ProfileName;
+}
+
+/** What a call says of how its value is kept: a `ttl`, the name of a profile, or options. */
+export type Caching<T> = Ttl<T> | ProfileName | LoadOptions<T> | ProfiledOptions<T>;
+
+/** The options of a profile: those of a call, for all who name it. */
+export type CacheProfile = Omit<LoadOptions, 'signal'>;
+
 /** The options of `set`. */
 export type SetOptions<T = unknown> = Pick<LoadOptions<T>, 'ttl' | 'ttlJitter' | 'codec'>;
+
+/** What a `set` says of how its value is kept: a `ttl`, the name of a profile, or options. */
+export type SetCaching<T> =
+  | Ttl<T>
+  | ProfileName
+  | SetOptions<T>
+  | (Partial<SetOptions<T>> & Pick<ProfiledOptions<T>, 'profile'>);
 
 /** What holds for a whole cache, beside the defaults of its calls. */
 export interface CacheOptions {
@@ -73,6 +94,8 @@ export interface CacheOptions {
   readonly drainTimeout?: Duration;
   /** Defaults for every call. */
   readonly defaults?: LoadPolicy;
+  /** Options of calls that belong together, by a name that calls give in the place of a `ttl`. */
+  readonly profiles?: { readonly [Name in ProfileName]?: CacheProfile };
   /** How many loaders may run at once in this process; others wait. 0 is no limit. Default 0. */
   readonly maxConcurrentLoads?: number;
   /** Whether an eviction that did not reach Redis is made up for; until then nothing that is stored for its key is answered here. Default true. */
@@ -108,7 +131,7 @@ export const DEFAULTS = {
   retryEvictions: true,
   onBoot: 'degrade',
 } as const satisfies Record<
-  keyof LoadPolicy | 'namespace' | Exclude<keyof CacheOptions, 'defaults' | 'logger'>,
+  keyof LoadPolicy | 'namespace' | Exclude<keyof CacheOptions, 'defaults' | 'profiles' | 'logger'>,
   unknown
 >;
 
@@ -143,6 +166,11 @@ export interface ResolvedLoadOptions extends ResolvedPolicy {
   readonly signal: AbortSignal | undefined;
 }
 
+/** What holds for the calls of one cache: its defaults and, by their names, its profiles. */
+export interface CachePolicy extends ResolvedPolicy {
+  readonly profiles?: ReadonlyMap<string, ResolvedLoadOptions>;
+}
+
 /** A shorter lease would end between two renewals whenever the event loop is busy. */
 const SHORTEST_LEASE = 100;
 
@@ -169,15 +197,74 @@ export function resolvePolicy(given: LoadPolicy, base: ResolvedPolicy = DEFAULT_
 }
 
 /**
+ * The defaults and the profiles of a cache.
+ *
+ * @throws InvalidOptionError naming the option
+ */
+export function resolveCachePolicy({ defaults = {}, profiles = {} }: CacheOptions): CachePolicy {
+  const policy = resolvePolicy(objectOf(defaults, 'defaults'));
+  checkOptionNames(defaults, LOAD_POLICY_NAMES, 'defaults');
+  const resolved = new Map<string, ResolvedLoadOptions>();
+  for (const [name, profile] of Object.entries<unknown>(objectOf(profiles, 'profiles'))) {
+    const option = `profiles.${name}`;
+    if (!isProfileName(name)) {
+      throw new InvalidOptionError('profiles', name, 'named by texts that begin with a letter, as no duration does');
+    }
+    const options = objectOf(profile as CacheProfile, option);
+    checkOptionNames(options, PROFILE_NAMES, option);
+    try {
+      resolved.set(name, resolveLoadOptions(options, policy));
+    } catch (error) {
+      throw error instanceof InvalidOptionError ? error.in(option) : error;
+    }
+  }
+  return { ...policy, profiles: resolved };
+}
+
+/** A duration begins with a digit, so the two never meet. */
+export function isProfileName(text: string): boolean {
+  const lowerCase = text.charCodeAt(0) | 32;
+  return lowerCase >= 97 && lowerCase <= 122;
+}
+
+const PROFILE_NAMES: OptionNames<CacheProfile> = { ...LOAD_POLICY_NAMES, ttl: true, cacheIf: true };
+
+const CALL_NAMES: OptionNames<ProfiledOptions> = { ...PROFILE_NAMES, signal: true, profile: true };
+
+/**
  * The options of a call, over those of its cache.
  *
  * @throws InvalidOptionError naming the option
  */
-export function resolveLoadOptions<T>(given: Ttl<T> | LoadOptions<T>, base: ResolvedPolicy): ResolvedLoadOptions {
+export function resolveLoadOptions<T>(given: Caching<T> | SetCaching<T>, base: CachePolicy): ResolvedLoadOptions {
   if (typeof given !== 'object' || given === null) {
+    if (typeof given === 'string' && isProfileName(given)) return profileOf(base, given);
     return { ...base, ttl: ttlOf(given), cacheIf: undefined, signal: undefined };
   }
-  const { cacheIf, signal } = given;
+  checkOptionNames(given, CALL_NAMES, 'this call');
+  const { profile } = given as Partial<ProfiledOptions<T>>;
+  return resolveOptions(given, profile === undefined ? base : profileOf(base, profile));
+}
+
+function profileOf({ profiles }: CachePolicy, name: unknown): ResolvedLoadOptions {
+  const profile = profiles?.get(name as string);
+  if (profile) return profile;
+  throw new InvalidOptionError('profile', name, expectedProfile(profiles?.keys() ?? [], name));
+}
+
+/** What is expected of a profile's name, for an error. */
+export function expectedProfile(known: Iterable<string>, name: unknown): string {
+  const names = [...known].map((name) => `'${name}'`);
+  if (names.length > 0)
+    return `one of the cache's profiles, which are ${names.join(', ')} (a duration begins with a digit)`;
+  return `one of the cache's profiles, and it has none: profiles: { ${name}: { ttl: … } } (a duration begins with a digit)`;
+}
+
+function resolveOptions<T>(
+  given: Partial<LoadOptions<T>>,
+  base: ResolvedPolicy & Partial<ResolvedLoadOptions>,
+): ResolvedLoadOptions {
+  const { cacheIf = base.cacheIf, signal } = given;
   if (cacheIf !== undefined && typeof cacheIf !== 'function') {
     throw new InvalidOptionError('cacheIf', cacheIf, 'a function of the value');
   }
@@ -186,7 +273,7 @@ export function resolveLoadOptions<T>(given: Ttl<T> | LoadOptions<T>, base: Reso
   }
   return {
     ...resolvePolicy(given, base),
-    ttl: ttlOf(given.ttl),
+    ttl: given.ttl === undefined && base.ttl !== undefined ? base.ttl : ttlOf(given.ttl),
     cacheIf: cacheIf as ResolvedLoadOptions['cacheIf'],
     signal,
   };
@@ -252,6 +339,11 @@ function fractionOr(base: number, given: unknown): number {
   if (given === undefined) return base;
   if (typeof given === 'number' && given >= 0 && given <= 1) return given;
   throw new InvalidOptionError('ttlJitter', given, 'a fraction from 0 to 1');
+}
+
+function objectOf<T>(given: T, option: string): T & object {
+  if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given;
+  throw new InvalidOptionError(option, given, 'an object');
 }
 
 function codecOr(base: Codec, given: unknown): Codec {
