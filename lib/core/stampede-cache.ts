@@ -24,7 +24,6 @@ import {
   type Caching,
   looksAtAge,
   type ResolvedLoadOptions,
-  type ResolvedPolicy,
   resolveLoadOptions,
   type SetCaching,
 } from './options.js';

@@ -26,6 +26,9 @@ test('no option is in the table that the code does not have', () => {
     'logger',
     'defaults',
     'connectTimeout',
+    'profiles',
+    'errorCodec',
+    'clock',
     'onBoot',
   ]);
   expect([...documented.keys()].filter((option) => !known.has(option))).toEqual([]);
