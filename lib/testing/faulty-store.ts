@@ -76,7 +76,7 @@ export class FaultyStore implements Store {
     for (const command of ['read', 'lead', 'leaseLeft', 'end', 'renew', 'replace'] as const) this.fails(command, fault);
   }
 
-  /** These commands, or all, do what they should again. The cache may have left the store alone for a moment: up to 10 s. */
+  /** These commands, or all, do what they should again. The cache may have left the store alone for half a second. */
   works(...commands: StoreCommand[]): void {
     if (commands.length === 0) this.#faults.clear();
     for (const command of commands) this.#faults.delete(command);
