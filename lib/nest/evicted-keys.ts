@@ -32,7 +32,7 @@ const NAMES: OptionNames<EvictionKeys<AsyncMethod>> = { keys: true, keysOfResult
  * @throws InvalidOptionError when it is neither
  */
 export function evictedKeys<M extends AsyncMethod>(given: KeyFunction<M> | EvictionKeys<M>): KeyOfCall<KeysToEvict> {
-  if (typeof given !== 'object' || given === null) {
+  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
     const keyOf = keyOfCall('@CacheEvict', given);
     return (instance, args, where) => {
       const key = keyOf(instance, args, where);
