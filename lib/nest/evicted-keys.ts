@@ -32,7 +32,7 @@ const NAMES: OptionNames<EvictionKeys<AsyncMethod>> = { keys: true, keysOfResult
  * @throws InvalidOptionError when it is neither
  */
 export function evictedKeys<M extends AsyncMethod>(given: KeyFunction<M> | EvictionKeys<M>): KeyOfCall<KeysToEvict> {
-  if (typeof given !== 'object' || given === null || Array.isArray(given)) {
+  if (!isSeveral(given)) {
     const keyOf = keyOfCall('@CacheEvict', given);
     return (instance, args, where) => {
       const key = keyOf(instance, args, where);
@@ -51,6 +51,10 @@ export function evictedKeys<M extends AsyncMethod>(given: KeyFunction<M> | Evict
     keys: compose(make.apply(instance, args as unknown[]), `keys of ${where}`),
     ofResult: (result) => compose(makeOfResult.call(instance, result, ...args), `keysOfResult of ${where}`),
   });
+}
+
+function isSeveral<M extends AsyncMethod>(given: KeyFunction<M> | EvictionKeys<M>): given is EvictionKeys<M> {
+  return typeof given === 'object' && given !== null && !Array.isArray(given);
 }
 
 function none(): undefined {}
