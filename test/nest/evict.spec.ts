@@ -131,6 +131,8 @@ describe('@CacheEvict', () => {
     await products.look();
     expect(products.stored).toEqual([ALL.slice(1), ALL]);
     expect(await products.cache.get(productKey('1'))).toBe('new');
+    await products.before('2');
+    expect(await products.cache.get(productKey('2'))).toBe('new');
   });
 
   it("with when: 'both' it is gone before, and again after the method succeeded", async () => {

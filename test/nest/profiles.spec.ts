@@ -86,6 +86,17 @@ describe('a profile that there is not', () => {
       return 'value';
     }
   }
+  @Injectable()
+  class Several {
+    @CacheAside(() => 'wrong', 'prodcts' as never)
+    async wrong(): Promise<void> {}
+    @CacheAside(() => 'right', 'products')
+    async right(): Promise<void> {}
+  }
+  class InheritingWithItsOwn extends Several {
+    @CacheAside(() => 'sub', 'sessions')
+    async another(): Promise<void> {}
+  }
   class Inheriting extends userOf(Scope.DEFAULT) {}
   const imports = () => [StampedeCacheModule.forTest({ profiles })];
 
@@ -93,6 +104,8 @@ describe('a profile that there is not', () => {
     ['a provider', () => ({ imports: imports(), providers: [userOf(Scope.DEFAULT)] }), 'Service.find'],
     ['a request-scoped one', () => ({ imports: imports(), providers: [userOf(Scope.REQUEST)] }), 'Service.find'],
     ['a transient one', () => ({ imports: imports(), providers: [userOf(Scope.TRANSIENT)] }), 'Service.find'],
+    ['one of several methods', () => ({ imports: imports(), providers: [Several] }), 'Several.wrong'],
+    ['inherited', () => ({ imports: imports(), providers: [InheritingWithItsOwn] }), 'Several.wrong'],
     ['a subclass', () => ({ imports: imports(), providers: [Inheriting] }), 'Service.find'],
     ['a controller', () => ({ imports: imports(), controllers: [Route] }), 'Route.find'],
     [
