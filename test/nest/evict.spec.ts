@@ -62,7 +62,8 @@ class Products extends Recording {
   async before(id: string): Promise<string> {
     await this.look();
     await this.cache.set(productKey(id), 'new', '60s');
-    throw new Error('failed half way');
+    if (id === '1') throw new Error('failed half way');
+    return id;
   }
 
   @CacheEvict({ keys: (id) => [productKey(id)], keysOfResult: ({ category }) => [listKey(category)] }, { when: 'both' })
