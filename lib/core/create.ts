@@ -1,3 +1,4 @@
+import { resolveCachePolicy } from './cache-policy.js';
 import { type Clock, systemClock } from './clock.js';
 import { coordinate } from './coordination.js';
 import { InvalidOptionError, StoreDeniedError } from './errors.js';
@@ -6,7 +7,6 @@ import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
 import {
   type CacheOptions,
-  resolveCachePolicy,
   resolveCommandTimeout,
   resolveDrainTimeout,
   resolveMaxConcurrentLoads,

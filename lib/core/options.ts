@@ -4,6 +4,7 @@ import { InvalidOptionError } from './errors.js';
 import type { StampedeLogger } from './logger.js';
 import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from './option-names.js';
 import type { ProfileName } from './profile-names.js';
+import { isProfileName, type Profiles, profileOf } from './profiles.js';
 
 /** How long a value is fresh: a duration, or a function of the value. `0` stores nothing, `Infinity` never expires. */
 export type Ttl<T> = Duration | ((value: T) => Duration);
@@ -168,7 +169,7 @@ export interface ResolvedLoadOptions extends ResolvedPolicy {
 
 /** What holds for the calls of one cache: its defaults and, by their names, its profiles. */
 export interface CachePolicy extends ResolvedPolicy {
-  readonly profiles?: ReadonlyMap<string, ResolvedLoadOptions>;
+  readonly profiles?: Profiles;
 }
 
 /** A shorter lease would end between two renewals whenever the event loop is busy. */
@@ -196,40 +197,13 @@ export function resolvePolicy(given: LoadPolicy, base: ResolvedPolicy = DEFAULT_
   };
 }
 
-/**
- * The defaults and the profiles of a cache.
- *
- * @throws InvalidOptionError naming the option
- */
-export function resolveCachePolicy({ defaults = {}, profiles = {} }: CacheOptions): CachePolicy {
-  const policy = resolvePolicy(objectOf(defaults, 'defaults'));
-  checkOptionNames(defaults, LOAD_POLICY_NAMES, 'defaults');
-  const resolved = new Map<string, ResolvedLoadOptions>();
-  for (const [name, profile] of Object.entries<unknown>(objectOf(profiles, 'profiles'))) {
-    const option = `profiles.${name}`;
-    if (!isProfileName(name)) {
-      throw new InvalidOptionError('profiles', name, 'named by texts that begin with a letter, as no duration does');
-    }
-    const options = objectOf(profile as CacheProfile, option);
-    checkOptionNames(options, PROFILE_NAMES, option);
-    try {
-      resolved.set(name, resolveLoadOptions(options, policy));
-    } catch (error) {
-      throw error instanceof InvalidOptionError ? error.in(option) : error;
-    }
-  }
-  return { ...policy, profiles: resolved };
-}
-
-/** A duration begins with a digit, so the two never meet. */
-export function isProfileName(text: string): boolean {
-  const lowerCase = text.charCodeAt(0) | 32;
-  return lowerCase >= 97 && lowerCase <= 122;
-}
-
-const PROFILE_NAMES: OptionNames<CacheProfile> = { ...LOAD_POLICY_NAMES, ttl: true, cacheIf: true };
-
-const CALL_NAMES: OptionNames<ProfiledOptions> = { ...PROFILE_NAMES, signal: true, profile: true };
+const CALL_NAMES: OptionNames<ProfiledOptions> = {
+  ...LOAD_POLICY_NAMES,
+  ttl: true,
+  cacheIf: true,
+  signal: true,
+  profile: true,
+};
 
 /**
  * The options of a call, over those of its cache.
@@ -238,26 +212,12 @@ const CALL_NAMES: OptionNames<ProfiledOptions> = { ...PROFILE_NAMES, signal: tru
  */
 export function resolveLoadOptions<T>(given: Caching<T> | SetCaching<T>, base: CachePolicy): ResolvedLoadOptions {
   if (typeof given !== 'object' || given === null) {
-    if (typeof given === 'string' && isProfileName(given)) return profileOf(base, given);
+    if (typeof given === 'string' && isProfileName(given)) return profileOf(base.profiles, given);
     return withCall(base, ttlOf(given), undefined, undefined);
   }
   checkOptionNames(given, CALL_NAMES, 'this call');
   const { profile } = given as Partial<ProfiledOptions<T>>;
-  return resolveOptions(given, profile === undefined ? base : profileOf(base, profile));
-}
-
-function profileOf({ profiles }: CachePolicy, name: unknown): ResolvedLoadOptions {
-  const profile = profiles?.get(name as string);
-  if (profile) return profile;
-  throw new InvalidOptionError('profile', name, expectedProfile(profiles?.keys() ?? [], name));
-}
-
-/** What is expected of a profile's name, for an error. */
-export function expectedProfile(known: Iterable<string>, name: unknown): string {
-  const names = [...known].map((name) => `'${name}'`);
-  if (names.length > 0)
-    return `one of the cache's profiles, which are ${names.join(', ')} (a duration begins with a digit)`;
-  return `one of the cache's profiles, and it has none: profiles: { ${name}: { ttl: … } } (a duration begins with a digit)`;
+  return resolveOptions(given, profile === undefined ? base : profileOf(base.profiles, profile));
 }
 
 function resolveOptions<T>(
@@ -369,11 +329,6 @@ function fractionOr(base: number, given: unknown): number {
   if (given === undefined) return base;
   if (typeof given === 'number' && given >= 0 && given <= 1) return given;
   throw new InvalidOptionError('ttlJitter', given, 'a fraction from 0 to 1');
-}
-
-function objectOf<T>(given: T, option: string): T & object {
-  if (typeof given === 'object' && given !== null && !Array.isArray(given)) return given;
-  throw new InvalidOptionError(option, given, 'an object');
 }
 
 function codecOr(base: Codec, given: unknown): Codec {

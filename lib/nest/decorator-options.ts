@@ -4,7 +4,6 @@ import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from '../core/o
 import {
   type Caching,
   DEFAULT_POLICY,
-  isProfileName,
   type LoadOptions,
   type ProfiledOptions,
   resolveLoadOptions,
@@ -14,6 +13,7 @@ import {
   type Ttl,
 } from '../core/options.js';
 import type { ProfileName } from '../core/profile-names.js';
+import { isProfileName } from '../core/profiles.js';
 import { checkCacheName } from './cache-name.js';
 
 /** Which cache a decorator uses. */

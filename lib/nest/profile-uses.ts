@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import type { ModulesContainer } from '@nestjs/core';
 import { InvalidOptionError } from '../core/errors.js';
-import { expectedProfile } from '../core/options.js';
+import { expectedProfile } from '../core/profiles.js';
 import type { StampedeCacheOptions } from './module-options.js';
 import { STAMPEDE_CACHE_OPTIONS, stampedeCacheToken } from './tokens.js';
 
