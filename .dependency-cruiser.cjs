@@ -27,10 +27,17 @@ module.exports = {
     },
     {
       name: 'nest-stays-in-its-folder',
-      comment: 'lib/nest is the only folder that imports @nestjs.',
+      comment: 'lib/nest is the only folder that imports @nestjs; lib/testing hands out a module of its.',
       severity: 'error',
-      from: { path: '^lib/', pathNot: '^lib/nest/' },
+      from: { path: '^lib/', pathNot: '^lib/(nest|testing)/' },
       to: { path: NEST },
+    },
+    {
+      name: 'testing-is-an-entry-of-its-own',
+      comment: 'What tests import is no part of what applications load.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: '^lib/testing/' },
+      to: { path: '^lib/testing/' },
     },
     {
       name: 'ioredis-stays-in-its-folder',

@@ -13,6 +13,7 @@ const config: Config = {
   extensionsToTreatAsEsm: ['.ts'],
   moduleNameMapper: {
     '^nestjs-stampede-cache$': '<rootDir>/lib/index.ts',
+    '^nestjs-stampede-cache/testing$': '<rootDir>/lib/testing/index.ts',
     '^(\\.{1,2}/.*)\\.js$': '$1',
   },
   transform: {

@@ -2,6 +2,7 @@ export type { LoadContext, Loader } from './core/caller.js';
 export type { Clock, Timer } from './core/clock.js';
 export { type Codec, jsonCodec } from './core/codec.js';
 export { type CacheParts, createStampede, type Stampede } from './core/create.js';
+export { type DefinedKey, defineKey } from './core/define-key.js';
 export type { Duration, DurationUnit } from './core/durations.js';
 export * from './core/errors.js';
 export type { CacheEvent, NotStoredReason, StaleReason, StoreCommand } from './core/events.js';
@@ -10,8 +11,21 @@ export { Lock } from './core/lock.js';
 export { type LockOptions, LockService, type TryLockOptions } from './core/lock-service.js';
 export type { StampedeLogger } from './core/logger.js';
 export type { NearOptions } from './core/near-options.js';
-export type { CacheOptions, Isolation, LoadOptions, LoadPolicy, SetOptions, Ttl } from './core/options.js';
+export type {
+  CacheOptions,
+  CacheProfile,
+  Caching,
+  Isolation,
+  LoadOptions,
+  LoadPolicy,
+  ProfiledOptions,
+  SetCaching,
+  SetOptions,
+  Ttl,
+} from './core/options.js';
 export { type ErrorCodec, remoteErrorCodec } from './core/outcome.js';
+// By `*`, as only then declarations of an application merge with `CacheProfiles`.
+export * from './core/profile-names.js';
 export { StampedeCache } from './core/stampede-cache.js';
 export type {
   ChangeListener,
@@ -39,12 +53,17 @@ export { CacheResponse, type RouteHandlerDecorator } from './nest/cache-response
 export type { BodyOf, CacheResponseOptions, RouteHandler } from './nest/cache-response-options.js';
 export type {
   CacheAsideOptions,
+  CacheAsideProfileOptions,
+  CacheAsideSettings,
   CacheChoice,
   CacheEvictOptions,
   CachePutOptions,
+  CachePutProfileOptions,
+  CachePutSettings,
   WithLockOptions,
 } from './nest/decorator-options.js';
 export { CacheNotInjectedError } from './nest/errors.js';
+export type { EvictedKeys, EvictionKeys } from './nest/evicted-keys.js';
 export { httpErrorCodec } from './nest/http-error-codec.js';
 export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
 export type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './nest/method-decorator.js';

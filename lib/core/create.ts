@@ -1,3 +1,4 @@
+import { resolveCachePolicy } from './cache-policy.js';
 import { type Clock, systemClock } from './clock.js';
 import { coordinate } from './coordination.js';
 import { InvalidOptionError, StoreDeniedError } from './errors.js';
@@ -7,12 +8,10 @@ import { type StampedeLogger, silentLogger } from './logger.js';
 import { resolveNear } from './near-options.js';
 import {
   type CacheOptions,
-  DEFAULT_POLICY,
   resolveCommandTimeout,
   resolveDrainTimeout,
   resolveMaxConcurrentLoads,
   resolveOnBoot,
-  resolvePolicy,
   resolveRetryEvictions,
 } from './options.js';
 import { type ErrorCodec, remoteErrorCodec } from './outcome.js';
@@ -61,7 +60,7 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     errorCodec = remoteErrorCodec,
   } = parts;
   const near = resolveNear(options.near);
-  const policy = resolvePolicy(options.defaults ?? {}, { ...DEFAULT_POLICY, near: near !== undefined });
+  const policy = resolveCachePolicy(options, near !== undefined);
   const onBoot = resolveOnBoot(options);
   let patience = resolveDrainTimeout(options);
   const coordination = coordinate(store, clock, random, logger, {

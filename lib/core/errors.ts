@@ -23,6 +23,16 @@ export class InvalidOptionError extends TypeError {
     expected: string,
   ) {
     super(`${option} must be ${expected}; it is ${inspect(value, { depth: 0 })}`);
+    this.#value = value;
+    this.#expected = expected;
+  }
+
+  readonly #value: unknown;
+  readonly #expected: string;
+
+  /** @internal The same, of an option of `parent`. */
+  in(parent: string): InvalidOptionError {
+    return new InvalidOptionError(`${parent}.${this.option}`, this.#value, this.#expected);
   }
 }
 

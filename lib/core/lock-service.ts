@@ -10,6 +10,7 @@ import {
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
 import { Lock } from './lock.js';
+import { checkOptionNames, type OptionNames } from './option-names.js';
 import { type ResolvedPolicy, resolvePolicy } from './options.js';
 import { Patience } from './patience.js';
 import { Turns } from './turns.js';
@@ -28,6 +29,8 @@ export interface LockOptions extends TryLockOptions {
   /** Ends the waiting; `acquire` rejects with its reason. */
   readonly signal?: AbortSignal;
 }
+
+const LOCK_OPTION_NAMES: OptionNames<LockOptions> = { lease: true, renew: true, wait: true, signal: true };
 
 interface ResolvedLockOptions {
   readonly lease: number;
@@ -204,6 +207,7 @@ export class LockService {
     if (typeof options !== 'object' || options === null) {
       throw new InvalidOptionError('options', options, "an object, such as { wait: '10s' }");
     }
+    checkOptionNames(options, LOCK_OPTION_NAMES, 'acquire');
     const { lease, renew, wait, signal } = options;
     if (renew !== undefined && typeof renew !== 'boolean')
       throw new InvalidOptionError('renew', renew, 'true or false');

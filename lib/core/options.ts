@@ -3,6 +3,9 @@ import { type Duration, LONGEST_WAIT, parseDuration } from './durations.js';
 import { InvalidOptionError } from './errors.js';
 import type { StampedeLogger } from './logger.js';
 import type { NearOptions } from './near-options.js';
+import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from './option-names.js';
+import type { ProfileName } from './profile-names.js';
+import { isProfileName, type Profiles, profileOf } from './profiles.js';
 
 /** How long a value is fresh: a duration, or a function of the value. `0` stores nothing, `Infinity` never expires. */
 export type Ttl<T> = Duration | ((value: T) => Duration);
@@ -65,8 +68,27 @@ export interface LoadOptions<T = unknown> extends LoadPolicy {
   readonly signal?: AbortSignal;
 }
 
+/** The options of one call: those of a profile, and others in the place of some. */
+export interface ProfiledOptions<T = unknown> extends Partial<LoadOptions<T>> {
+  /** One of the cache's `profiles`. */
+  readonly profile: ProfileName;
+}
+
+/** What a call says of how its value is kept: a `ttl`, the name of a profile, or options. */
+export type Caching<T> = Ttl<T> | ProfileName | LoadOptions<T> | ProfiledOptions<T>;
+
+/** The options of a profile: those of a call, for all who name it. */
+export type CacheProfile = Omit<LoadOptions, 'signal'>;
+
 /** The options of `set`. */
 export type SetOptions<T = unknown> = Pick<LoadOptions<T>, 'ttl' | 'ttlJitter' | 'codec'>;
+
+/** What a `set` says of how its value is kept: a `ttl`, the name of a profile, or options. */
+export type SetCaching<T> =
+  | Ttl<T>
+  | ProfileName
+  | SetOptions<T>
+  | (Partial<SetOptions<T>> & Pick<ProfiledOptions<T>, 'profile'>);
 
 /** What holds for a whole cache, beside the defaults of its calls. */
 export interface CacheOptions {
@@ -78,6 +100,8 @@ export interface CacheOptions {
   readonly defaults?: LoadPolicy;
   /** Keeps values in this process as well, as long as they are fresh in Redis and nobody changes them. Default false. */
   readonly near?: NearOptions | false;
+  /** Options of calls that belong together, by a name that calls give in the place of a `ttl`. */
+  readonly profiles?: { readonly [Name in ProfileName]?: CacheProfile };
   /** How many loaders may run at once in this process; others wait. 0 is no limit. Default 0. */
   readonly maxConcurrentLoads?: number;
   /** Whether an eviction that did not reach Redis is made up for; until then nothing that is stored for its key is answered here. Default true. */
@@ -114,7 +138,7 @@ export const DEFAULTS = {
   retryEvictions: true,
   onBoot: 'degrade',
 } as const satisfies Record<
-  keyof LoadPolicy | 'namespace' | Exclude<keyof CacheOptions, 'defaults' | 'logger'>,
+  keyof LoadPolicy | 'namespace' | Exclude<keyof CacheOptions, 'defaults' | 'profiles' | 'logger'>,
   unknown
 >;
 
@@ -150,6 +174,11 @@ export interface ResolvedLoadOptions extends ResolvedPolicy {
   readonly signal: AbortSignal | undefined;
 }
 
+/** What holds for the calls of one cache: its defaults and, by their names, its profiles. */
+export interface CachePolicy extends ResolvedPolicy {
+  readonly profiles?: Profiles;
+}
+
 /** A shorter lease would end between two renewals whenever the event loop is busy. */
 const SHORTEST_LEASE = 100;
 
@@ -176,26 +205,75 @@ export function resolvePolicy(given: LoadPolicy, base: ResolvedPolicy = DEFAULT_
   };
 }
 
+const CALL_NAMES: OptionNames<ProfiledOptions> = {
+  ...LOAD_POLICY_NAMES,
+  ttl: true,
+  cacheIf: true,
+  signal: true,
+  profile: true,
+};
+
 /**
  * The options of a call, over those of its cache.
  *
  * @throws InvalidOptionError naming the option
  */
-export function resolveLoadOptions<T>(given: Ttl<T> | LoadOptions<T>, base: ResolvedPolicy): ResolvedLoadOptions {
+export function resolveLoadOptions<T>(given: Caching<T> | SetCaching<T>, base: CachePolicy): ResolvedLoadOptions {
   if (typeof given !== 'object' || given === null) {
-    return { ...base, ttl: ttlOf(given), cacheIf: undefined, signal: undefined };
+    if (typeof given === 'string' && isProfileName(given)) return profileOf(base.profiles, given);
+    return withCall(base, ttlOf(given), undefined, undefined);
   }
-  const { cacheIf, signal } = given;
+  checkOptionNames(given, CALL_NAMES, 'this call');
+  const { profile } = given as Partial<ProfiledOptions<T>>;
+  return resolveOptions(given, profile === undefined ? base : profileOf(base.profiles, profile));
+}
+
+function resolveOptions<T>(
+  given: Partial<LoadOptions<T>>,
+  base: ResolvedPolicy & Partial<ResolvedLoadOptions>,
+): ResolvedLoadOptions {
+  const { cacheIf = base.cacheIf, signal } = given;
   if (cacheIf !== undefined && typeof cacheIf !== 'function') {
     throw new InvalidOptionError('cacheIf', cacheIf, 'a function of the value');
   }
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw new InvalidOptionError('signal', signal, 'an AbortSignal');
   }
+  return withCall(
+    resolvePolicy(given, base),
+    given.ttl === undefined && base.ttl !== undefined ? base.ttl : ttlOf(given.ttl),
+    cacheIf as ResolvedLoadOptions['cacheIf'],
+    signal,
+  );
+}
+
+/** Written out, since every hit passes here, and spreading an object of this size takes microseconds. */
+function withCall(
+  policy: ResolvedPolicy,
+  ttl: ResolvedLoadOptions['ttl'],
+  cacheIf: ResolvedLoadOptions['cacheIf'],
+  signal: AbortSignal | undefined,
+): ResolvedLoadOptions {
   return {
-    ...resolvePolicy(given, base),
-    ttl: ttlOf(given.ttl),
-    cacheIf: cacheIf as ResolvedLoadOptions['cacheIf'],
+    lease: policy.lease,
+    wait: policy.wait,
+    maxLoad: policy.maxLoad,
+    onWaitTimeout: policy.onWaitTimeout,
+    shareErrors: policy.shareErrors,
+    ttlJitter: policy.ttlJitter,
+    isolate: policy.isolate,
+    codec: policy.codec,
+    abortWhenUnused: policy.abortWhenUnused,
+    staleWhileRevalidate: policy.staleWhileRevalidate,
+    staleIfError: policy.staleIfError,
+    errorHoldOff: policy.errorHoldOff,
+    softTimeout: policy.softTimeout,
+    earlyRefresh: policy.earlyRefresh,
+    refreshContext: policy.refreshContext,
+    onRedisError: policy.onRedisError,
+    near: policy.near,
+    ttl,
+    cacheIf,
     signal,
   };
 }

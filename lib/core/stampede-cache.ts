@@ -22,13 +22,12 @@ import { Lookups } from './lookups.js';
 import { NearCache } from './near-cache.js';
 import type { ResolvedNear } from './near-options.js';
 import {
-  type LoadOptions,
+  type CachePolicy,
+  type Caching,
   looksAtAge,
   type ResolvedLoadOptions,
-  type ResolvedPolicy,
   resolveLoadOptions,
-  type SetOptions,
-  type Ttl,
+  type SetCaching,
 } from './options.js';
 import type { ErrorCodec } from './outcome.js';
 import type { Tower } from './tower.js';
@@ -46,7 +45,7 @@ const MOST_RESOLVED = 100;
  */
 export class StampedeCache {
   readonly #tower: Tower;
-  readonly #policy: ResolvedPolicy;
+  readonly #policy: CachePolicy;
   readonly #flights: Flights;
   readonly #lookups: Lookups;
   readonly #writes: Writes;
@@ -58,7 +57,7 @@ export class StampedeCache {
 
   constructor(
     coordination: Coordination,
-    policy: ResolvedPolicy,
+    policy: CachePolicy,
     errorCodec: ErrorCodec,
     limitLoads: LimitLoads,
     near: ResolvedNear | undefined,
@@ -100,7 +99,7 @@ export class StampedeCache {
    * in other processes, and stored for `ttl`.
    *
    * @param loader gets `{ signal }`, which aborts when the value is of no use any more
-   * @param options the `ttl` (milliseconds, `'60s'`, or a function of the value), or options with it
+   * @param options the `ttl` (milliseconds, `'60s'`, or a function of the value), a profile's name, or options
    * @returns the value; shared with other callers unless `isolate` says otherwise, so treat it as read-only
    * @throws whatever the loader throws, as it was thrown
    * @throws RemoteLoadError when the loader of another process, that this call waited for, threw
@@ -109,7 +108,7 @@ export class StampedeCache {
    * @throws InvalidKeyError, InvalidOptionError for a key or an option that can't be one
    * @example const product = await cache.getOrLoad(`product:${id}`, () => this.products.findOne(id), '60s');
    */
-  getOrLoad<T>(key: string, loader: Loader<T>, options: Ttl<T> | LoadOptions<T>): Promise<T> {
+  getOrLoad<T>(key: string, loader: Loader<T>, options: Caching<T>): Promise<T> {
     try {
       if (typeof loader !== 'function')
         throw new InvalidOptionError('loader', loader, 'a function that makes the value');
@@ -143,7 +142,7 @@ export class StampedeCache {
   }
 
   /** @internal Options over this cache's defaults. */
-  resolve<T>(options: Ttl<T> | LoadOptions<T>): ResolvedLoadOptions {
+  resolve<T>(options: Caching<T>): ResolvedLoadOptions {
     const known = this.#resolved.get(options);
     if (known) return known;
     const resolved = resolveLoadOptions(options, this.#policy);
@@ -171,11 +170,11 @@ export class StampedeCache {
    * Stores a value. A load of the key that is under way will not overwrite it. Of two at once the first to begin never
    * wins; if its write comes last, nothing is stored, so that nothing old is.
    *
-   * @param options the `ttl`, or options with it; a `ttl` of 0 evicts, and fails as `evict` does
+   * @param options the `ttl`, a profile's name, or options; a `ttl` of 0 evicts, and fails as `evict` does
    * @throws TypeError (or what the codec throws) when the value can't be encoded
    * @throws CacheUnavailableError when the store did not confirm it; a later read says whether it is there
    */
-  async set<T>(key: string, value: T, options: Ttl<T> | SetOptions<T>): Promise<void> {
+  async set<T>(key: string, value: T, options: SetCaching<T>): Promise<void> {
     checkKey(key);
     const resolved = resolveLoadOptions(options, this.#policy);
     const ttl = freshFor(value, resolved, this.#tower.random);

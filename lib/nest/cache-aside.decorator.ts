@@ -1,7 +1,7 @@
-import type { Ttl } from '../core/options.js';
 import { decorateMethod } from './decorate-method.js';
-import { type CacheAsideOptions, checkCacheAsideOptions } from './decorator-options.js';
+import { type CacheAsideSettings, checkCacheAsideOptions } from './decorator-options.js';
 import { type GetOrLoad, getOrLoadWith } from './get-or-load.js';
+import { keyOfCall } from './key-of-call.js';
 import type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './method-decorator.js';
 
 /**
@@ -10,7 +10,7 @@ import type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from '.
  * whatever scope; calls by `this` are cached as well.
  *
  * @param key makes the key from the arguments; `undefined` runs the method uncached
- * @param options the `ttl` (milliseconds, `'60s'`, or a function of the result), or options with it
+ * @param options the `ttl` (milliseconds, `'60s'`, or a function of the result), the name of a profile of the module's, or options
  * @throws InvalidOptionError where it is written, for an option that can't be one
  * @throws InvalidKeyError, from the decorated method, for a key that can't be one; and what `getOrLoad` throws
  * @example
@@ -19,14 +19,15 @@ import type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from '.
  */
 export function CacheAside<M extends AsyncMethod>(
   key: KeyFunction<M>,
-  options: Ttl<ResultOf<M>> | CacheAsideOptions<ResultOf<M>>,
+  options: CacheAsideSettings<ResultOf<M>>,
 ): AsyncMethodDecorator<M> {
-  const { cache, options: load } = checkCacheAsideOptions(options);
+  const { cache, profile, options: load } = checkCacheAsideOptions(options);
   const getOrLoad = getOrLoadWith(load) as GetOrLoad<unknown>;
-  return decorateMethod<M>({
+  return decorateMethod<M, string>({
     decorator: '@CacheAside',
-    key,
     cache,
+    profile,
+    keyOf: keyOfCall('@CacheAside', key),
     around: ({ access, key, proceed }) => getOrLoad(access.cache, key, proceed),
   });
 }

@@ -4,6 +4,8 @@ import { InvalidOptionError } from '../core/errors.js';
 import type { LockService } from '../core/lock-service.js';
 import type { StampedeCache } from '../core/stampede-cache.js';
 import type { CacheAccess } from './cache-access.js';
+import { checkModuleOptions } from './module-options.js';
+import { checkProfiles } from './profile-uses.js';
 import { type StartedCache, startCache } from './start-cache.js';
 import { cacheAccessToken, lockServiceToken, STAMPEDE, STAMPEDE_CACHE_OPTIONS, stampedeCacheToken } from './tokens.js';
 
@@ -14,7 +16,9 @@ export function cacheProviders(name: string | undefined): Provider[] {
     {
       provide: STAMPEDE,
       useFactory: (options: unknown, modules: ModulesContainer): Promise<StartedCache> => {
+        checkModuleOptions(options);
         checkIsOnlyOne(name, modules);
+        checkProfiles(options, name, modules);
         return startCache(options, name);
       },
       inject: [STAMPEDE_CACHE_OPTIONS, ModulesContainer],

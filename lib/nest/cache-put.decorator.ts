@@ -1,7 +1,8 @@
 import { messageOf } from '../core/message-of.js';
-import type { SetOptions, Ttl } from '../core/options.js';
+import type { SetCaching } from '../core/options.js';
 import { decorateMethod } from './decorate-method.js';
-import { type CachePutOptions, checkCachePutOptions } from './decorator-options.js';
+import { type CachePutSettings, checkCachePutOptions } from './decorator-options.js';
+import { keyOfCall } from './key-of-call.js';
 import type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './method-decorator.js';
 
 /**
@@ -12,7 +13,7 @@ import type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from '.
  * is possible, and a line in the log names the key.
  *
  * @param key makes the key from the arguments, before the method runs; `undefined` stores nothing
- * @param options the `ttl` (milliseconds, `'60s'`, or a function of the result), or options with it
+ * @param options the `ttl` (milliseconds, `'60s'`, or a function of the result), the name of a profile of the module's, or options
  * @throws InvalidOptionError where it is written, for an option that can't be one
  * @throws InvalidKeyError from the decorated method, before it did anything, for a key that can't be one
  * @example
@@ -21,17 +22,18 @@ import type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from '.
  */
 export function CachePut<M extends AsyncMethod>(
   key: KeyFunction<M>,
-  options: Ttl<ResultOf<M>> | CachePutOptions<ResultOf<M>>,
+  options: CachePutSettings<ResultOf<M>>,
 ): AsyncMethodDecorator<M> {
-  const { cache, options: set } = checkCachePutOptions(options);
-  return decorateMethod<M>({
+  const { cache, profile, options: set } = checkCachePutOptions(options);
+  return decorateMethod<M, string>({
     decorator: '@CachePut',
-    key,
     cache,
+    profile,
+    keyOf: keyOfCall('@CachePut', key),
     async around({ access, key, where, proceed }) {
       const result = await proceed();
       try {
-        await access.cache.set(key, result, set as Ttl<unknown> | SetOptions);
+        await access.cache.set(key, result, set as SetCaching<unknown>);
       } catch (error) {
         const evicted = await access.cache.evict(key).then(
           () => 'the old value was evicted instead',

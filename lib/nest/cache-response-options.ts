@@ -1,9 +1,9 @@
 import type { Observable } from 'rxjs';
 import { InvalidOptionError } from '../core/errors.js';
+import type { OptionNames } from '../core/option-names.js';
 import { DEFAULT_POLICY, type LoadOptions, resolveLoadOptions, type Ttl } from '../core/options.js';
 import { CACHE_ASIDE_NAMES, type CacheAsideOptions, split } from './decorator-options.js';
 import { type GetOrLoad, getOrLoadWith } from './get-or-load.js';
-import type { OptionNames } from './option-names.js';
 import { isStorable, type RouteResponse, type SharedResponse } from './shared-response.js';
 
 /** A route handler, which may answer with a value, a promise or an Observable. */

@@ -1,32 +1,35 @@
 import 'reflect-metadata';
 import { Inject } from '@nestjs/common';
-import { InvalidOptionError } from '../core/errors.js';
-import { composeKey, type Key } from '../core/keys.js';
 import { isBypassed } from './bypass.js';
 import type { CacheAccess } from './cache-access.js';
 import { CacheNotInjectedError } from './errors.js';
-import type { AsyncMethod, AsyncMethodDecorator, KeyFunction } from './method-decorator.js';
+import type { KeyOfCall } from './key-of-call.js';
+import type { AsyncMethod, AsyncMethodDecorator } from './method-decorator.js';
+import { noteProfile } from './profile-uses.js';
 import { isDoneByOverride, runAsOverride } from './super-calls.js';
 import { cacheAccessToken } from './tokens.js';
 
-/** One call of a decorated method that has a key. */
-export interface DecoratedCall {
+/** One call of a decorated method that is not left alone. */
+export interface DecoratedCall<K> {
   readonly access: CacheAccess;
-  readonly key: string;
+  /** What it is about. */
+  readonly key: K;
   /** The class and the method, as in `ProductsService.find`. */
   readonly where: string;
   /** Runs the method itself. */
   proceed(): Promise<unknown>;
 }
 
-export interface Decoration<M extends AsyncMethod> {
+export interface Decoration<K> {
   /** The decorator's name, for errors. */
   readonly decorator: string;
-  readonly key: KeyFunction<M>;
   /** The name of the cache. */
   readonly cache: string | undefined;
+  /** The name of the profile, if it has one: looked for at boot. */
+  readonly profile?: string | undefined;
+  readonly keyOf: KeyOfCall<K>;
   /** What a call is turned into. */
-  around(call: DecoratedCall): Promise<unknown>;
+  around(call: DecoratedCall<K>): Promise<unknown>;
 }
 
 type Method = (this: object | undefined, ...args: unknown[]) => Promise<unknown>;
@@ -34,29 +37,23 @@ type Method = (this: object | undefined, ...args: unknown[]) => Promise<unknown>
 /**
  * Puts a function in the place of a method, which finds the instance's cache and the key of the call, and does the rest by
  * `around`. Its name, length and metadata are the method's, so that decorators above and below it find what they expect.
- *
- * @throws InvalidOptionError when the key is not made by a function
  */
-export function decorateMethod<M extends AsyncMethod>(decoration: Decoration<M>): AsyncMethodDecorator<M> {
-  const { decorator, cache, around } = decoration;
-  const keyOf = decoration.key as unknown as (this: object, ...args: unknown[]) => Key | undefined;
-  if (typeof keyOf !== 'function') {
-    throw new InvalidOptionError(`The key of ${decorator}`, keyOf, "a function of the method's arguments");
-  }
+export function decorateMethod<M extends AsyncMethod, K>(decoration: Decoration<K>): AsyncMethodDecorator<M> {
+  const { decorator, cache, profile, keyOf, around } = decoration;
   const token = cacheAccessToken(cache);
   return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
     const where = nameOf(target, property);
     const method = checkMethod(decorator, where, target, descriptor);
     injectInto(target, token);
+    if (profile !== undefined) noteProfile(target, { cache, profile, where });
     const overrides = typeof Object.getPrototypeOf(target)?.[property] === 'function';
 
     const decorated: Method = async function (...args) {
       if (isBypassed(this)) return method.apply(this, args);
       const access = (this as { [token]?: CacheAccess } | undefined)?.[token];
       if (!this || !access) throw new CacheNotInjectedError(where);
-      const parts = keyOf.apply(this, args);
-      if (parts === undefined) return method.apply(this, args);
-      const key = composeKey(parts, `The key that the key function of ${where} returned`);
+      const key = keyOf(this, args, where);
+      if (key === undefined) return method.apply(this, args);
       const run = { decorator, access, key };
       if (isDoneByOverride(run)) return method.apply(this, args);
       const proceed = () => method.apply(this, args);

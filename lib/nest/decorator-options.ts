@@ -1,16 +1,20 @@
 import { InvalidOptionError } from '../core/errors.js';
 import type { LockOptions } from '../core/lock-service.js';
+import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from '../core/option-names.js';
 import {
+  type Caching,
   DEFAULT_POLICY,
   type LoadOptions,
+  type ProfiledOptions,
   resolveLoadOptions,
   resolvePolicy,
+  type SetCaching,
   type SetOptions,
   type Ttl,
 } from '../core/options.js';
+import type { ProfileName } from '../core/profile-names.js';
+import { isProfileName } from '../core/profiles.js';
 import { checkCacheName } from './cache-name.js';
-import { LOAD_POLICY_NAMES } from './load-option-names.js';
-import { checkOptionNames, type OptionNames } from './option-names.js';
 
 /** Which cache a decorator uses. */
 export interface CacheChoice {
@@ -21,14 +25,34 @@ export interface CacheChoice {
 /** The options of `@CacheAside`: those of `getOrLoad`, for every call of the method. */
 export interface CacheAsideOptions<T = unknown> extends Omit<LoadOptions<T>, 'signal'>, CacheChoice {}
 
+/** The options of `@CacheAside` with a profile: the profile's, and others in the place of some. */
+export interface CacheAsideProfileOptions<T = unknown> extends Omit<ProfiledOptions<T>, 'signal'>, CacheChoice {}
+
+/** What `@CacheAside` takes after the key. */
+export type CacheAsideSettings<T> = Ttl<T> | ProfileName | CacheAsideOptions<T> | CacheAsideProfileOptions<T>;
+
 /** The options of `@CachePut`: those of `set`. */
 export interface CachePutOptions<T = unknown> extends SetOptions<T>, CacheChoice {}
+
+/** The options of `@CachePut` with a profile: the profile's, and others in the place of some. */
+export interface CachePutProfileOptions<T = unknown>
+  extends Partial<SetOptions<T>>,
+    Pick<ProfiledOptions<T>, 'profile'>,
+    CacheChoice {}
+
+/** What `@CachePut` takes after the key. */
+export type CachePutSettings<T> = Ttl<T> | ProfileName | CachePutOptions<T> | CachePutProfileOptions<T>;
 
 /** The options of `@CacheEvict`. */
 export interface CacheEvictOptions extends CacheChoice {
   /**
+   * `'after'` the method succeeded; `'before'` it runs, whatever comes of it; or `'both'`, so that who asks meanwhile does
+   * not get what is about to change. Default `'after'`.
+   */
+  readonly when?: 'after' | 'before' | 'both';
+  /**
    * When the store did not acknowledge the eviction: `'log'` it and return the method's result, which stands, or `'throw'`
-   * the `CacheEvictionError`. Default `'log'`.
+   * the `CacheEvictionError`, before the method runs if it is evicted before. Default `'log'`.
    */
   readonly onEvictError?: 'log' | 'throw';
 }
@@ -42,12 +66,23 @@ export interface CheckedOptions<Options> {
   readonly options: Options;
 }
 
+/** The same where a profile may be named, which is looked for at boot. */
+export interface CheckedProfile<Options> extends CheckedOptions<Options> {
+  readonly profile: string | undefined;
+}
+
 const CHOICE: OptionNames<CacheChoice> = { cache: true };
-const EVICT_NAMES: OptionNames<CacheEvictOptions> = { onEvictError: true, ...CHOICE };
-const PUT_NAMES: OptionNames<CachePutOptions> = { ttl: true, ttlJitter: true, codec: true, ...CHOICE };
+const EVICT_NAMES: OptionNames<CacheEvictOptions> = { when: true, onEvictError: true, ...CHOICE };
+const PUT_NAMES: OptionNames<CachePutProfileOptions> = {
+  profile: true,
+  ttl: true,
+  ttlJitter: true,
+  codec: true,
+  ...CHOICE,
+};
 const LOCK_NAMES: OptionNames<WithLockOptions> = { lease: true, renew: true, wait: true, ...CHOICE };
 
-/** The options of a load in a decorator; `@CacheResponse` has some more. */
+/** The options of a load in a decorator; `@CacheAside` and `@CacheResponse` have some more. */
 export const CACHE_ASIDE_NAMES: OptionNames<CacheAsideOptions> = {
   ...LOAD_POLICY_NAMES,
   ttl: true,
@@ -55,30 +90,46 @@ export const CACHE_ASIDE_NAMES: OptionNames<CacheAsideOptions> = {
   ...CHOICE,
 };
 
+const ASIDE_NAMES: OptionNames<CacheAsideProfileOptions> = { ...CACHE_ASIDE_NAMES, profile: true };
+
 /** @throws InvalidOptionError naming the option */
-export function checkCacheAsideOptions<T>(
-  given: Ttl<T> | CacheAsideOptions<T>,
-): CheckedOptions<Ttl<T> | LoadOptions<T>> {
-  const { cache, options } = split(given, CACHE_ASIDE_NAMES, '@CacheAside');
-  resolveLoadOptions(options, DEFAULT_POLICY);
-  return { cache, options };
+export function checkCacheAsideOptions<T>(given: CacheAsideSettings<T>): CheckedProfile<Caching<T>> {
+  const { cache, options } = split(given, ASIDE_NAMES, '@CacheAside');
+  return { cache, options, profile: checkCaching(options) };
 }
 
 /** @throws InvalidOptionError naming the option */
-export function checkCachePutOptions<T>(given: Ttl<T> | CachePutOptions<T>): CheckedOptions<Ttl<T> | SetOptions<T>> {
+export function checkCachePutOptions<T>(given: CachePutSettings<T>): CheckedProfile<SetCaching<T>> {
   const { cache, options } = split(given, PUT_NAMES, '@CachePut');
-  resolveLoadOptions(options, DEFAULT_POLICY);
-  return { cache, options };
+  return { cache, options, profile: checkCaching(options) };
+}
+
+/** @returns the name of the profile, which the cache knows */
+function checkCaching<T>(options: Caching<T> | SetCaching<T>): string | undefined {
+  if (typeof options === 'string' && isProfileName(options)) return options;
+  const { profile, ...others } = Object(options) as Partial<ProfiledOptions<T>>;
+  if (profile === undefined) {
+    resolveLoadOptions(options, DEFAULT_POLICY);
+    return undefined;
+  }
+  if (typeof profile !== 'string' || !isProfileName(profile)) {
+    throw new InvalidOptionError('profile', profile, "the name of one of the cache's profiles");
+  }
+  resolveLoadOptions({ ...others, ttl: others.ttl ?? 0 } as LoadOptions, DEFAULT_POLICY);
+  return profile;
 }
 
 /** @throws InvalidOptionError naming the option */
 export function checkCacheEvictOptions(given: CacheEvictOptions): CheckedOptions<Omit<CacheEvictOptions, 'cache'>> {
   const { cache, options } = split(objectOf(given, '@CacheEvict'), EVICT_NAMES, '@CacheEvict');
-  const { onEvictError = 'log' } = options;
+  const { onEvictError = 'log', when = 'after' } = options;
   if (onEvictError !== 'log' && onEvictError !== 'throw') {
     throw new InvalidOptionError('onEvictError', onEvictError, "'log' or 'throw'");
   }
-  return { cache, options };
+  if (when !== 'after' && when !== 'before' && when !== 'both') {
+    throw new InvalidOptionError('when', when, "'after', 'before' or 'both'");
+  }
+  return { cache, options: { onEvictError, when } };
 }
 
 /** @throws InvalidOptionError naming the option */

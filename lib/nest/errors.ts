@@ -11,8 +11,8 @@ export class CacheNotInjectedError extends StampedeCacheError {
     super(
       `${method} has no cache: Nest injects it, and this instance was not made by Nest (but by 'new ${className}()' or a ` +
         `'useFactory'), or is still in its constructor, or the method was called without its instance. Let Nest make it ` +
-        `(providers: [${className}]), in a test with StampedeCacheModule.forTest(); or call it uncached: ` +
-        `bypassStampedeCache(new ${className}(…)).`,
+        `(providers: [${className}], or in a 'useFactory' ModuleRef's create(${className})), in a test with ` +
+        `StampedeCacheModule.forTest(); or call it uncached: bypassStampedeCache(new ${className}(…)).`,
     );
   }
 }

@@ -1,11 +1,12 @@
 import type { ConfigurableModuleAsyncOptions } from '@nestjs/common';
+import type { Clock } from '../core/clock.js';
 import type { Duration } from '../core/durations.js';
 import { InvalidOptionError } from '../core/errors.js';
+import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from '../core/option-names.js';
 import type { CacheOptions } from '../core/options.js';
+import type { ErrorCodec } from '../core/outcome.js';
 import type { Store } from '../core/store.js';
 import type { ConnectionOption } from '../redis/connection-source.js';
-import { LOAD_POLICY_NAMES } from './load-option-names.js';
-import { checkOptionNames, type OptionNames } from './option-names.js';
 
 /** The options of one cache. */
 export interface StampedeCacheOptions extends CacheOptions {
@@ -24,6 +25,13 @@ export interface StampedeCacheOptions extends CacheOptions {
    * own, which is closed with the application.
    */
   readonly store?: 'memory' | Store | undefined;
+  /**
+   * Carries the errors of loaders to processes that waited for them. Default: `httpErrorCodec`, by which an `HttpException`
+   * arrives as one and other errors as a `RemoteLoadError`.
+   */
+  readonly errorCodec?: ErrorCodec;
+  /** For tests: whose time deadlines, and the memory store's entries, end by. Default: this process's monotonic clock. */
+  readonly clock?: Clock;
 }
 
 /** What has to be known before the options are, because providers are found by it. */
@@ -46,6 +54,9 @@ const OPTION_NAMES: OptionNames<StampedeCacheOptions> = {
   drainTimeout: true,
   defaults: true,
   near: true,
+  profiles: true,
+  errorCodec: true,
+  clock: true,
   logger: true,
   maxConcurrentLoads: true,
   retryEvictions: true,
@@ -62,15 +73,21 @@ export function checkModuleOptions(given: unknown): asserts given is StampedeCac
     throw new InvalidOptionError('The options of StampedeCacheModule', given, 'an object');
   }
   checkOptionNames<StampedeCacheOptions>(given, OPTION_NAMES, 'StampedeCacheModule');
-  const { defaults, store } = given as { defaults?: unknown; store?: unknown };
+  const { defaults, store, errorCodec, clock } = given as Record<string, unknown>;
   if (defaults !== undefined) {
     if (typeof defaults !== 'object' || defaults === null) {
       throw new InvalidOptionError('defaults', defaults, 'an object');
     }
     checkOptionNames(defaults, LOAD_POLICY_NAMES, "StampedeCacheModule's defaults");
   }
-  if (store !== undefined && store !== 'memory' && !isStore(store)) {
+  if (store !== undefined && store !== 'memory' && !hasMethods(store, 'start', 'lead', 'close')) {
     throw new InvalidOptionError('store', store, "'memory', a store of your own, or left out");
+  }
+  if (errorCodec !== undefined && !hasMethods(errorCodec, 'encode', 'decode')) {
+    throw new InvalidOptionError('errorCodec', errorCodec, 'an object with encode(error) and decode(text)');
+  }
+  if (clock !== undefined && !hasMethods(clock, 'now', 'after')) {
+    throw new InvalidOptionError('clock', clock, 'an object with now() and after(delay, run)');
   }
   if (store === undefined) checkConnectionIsSet(given);
 }
@@ -88,9 +105,8 @@ function checkConnectionIsSet(given: { connection?: unknown }): void {
   );
 }
 
-function isStore(store: unknown): store is Store {
-  const { start, lead, close } = Object(store) as Partial<Store>;
-  return [start, lead, close].every((method) => typeof method === 'function');
+function hasMethods(given: unknown, ...names: string[]): boolean {
+  return names.every((name) => typeof Object(given)[name] === 'function');
 }
 
 /** What `useClass` and `useExisting` of `forRootAsync` name. */

@@ -8,7 +8,7 @@ import { MemoryStore } from '../memory/memory-store.js';
 import type { ConnectionOption } from '../redis/connection-source.js';
 import { RedisStore } from '../redis/redis-store.js';
 import { httpErrorCodec } from './http-error-codec.js';
-import { checkModuleOptions, type StampedeCacheOptions } from './module-options.js';
+import type { StampedeCacheOptions } from './module-options.js';
 
 /** A cache that is ready, with its locks, and where its decorators log. */
 export interface StartedCache extends Stampede {
@@ -20,11 +20,11 @@ export interface StartedCache extends Stampede {
  *
  * @throws InvalidOptionError naming the option
  */
-export async function startCache(options: unknown, name: string | undefined): Promise<StartedCache> {
-  checkModuleOptions(options);
+export async function startCache(options: StampedeCacheOptions, name: string | undefined): Promise<StartedCache> {
   const logger = options.logger ?? new Logger(name === undefined ? 'StampedeCache' : `StampedeCache ${name}`);
   const store = createStore(options, name, logger);
-  const stampede = createStampede({ store, errorCodec: httpErrorCodec, logger }, options);
+  const { errorCodec = httpErrorCodec, clock } = options;
+  const stampede = createStampede({ store, errorCodec, logger, ...(clock && { clock }) }, options);
   try {
     await stampede.start();
   } catch (error) {
@@ -39,7 +39,7 @@ function createStore(options: StampedeCacheOptions, name: string | undefined, lo
   if (typeof options.store === 'object') return options.store;
   if (options.store === 'memory' || !('connection' in options)) {
     logger.log("The cache is in this process's memory, so processes are not coordinated: each loads for itself.");
-    return new MemoryStore();
+    return new MemoryStore({ ...(options.clock && { clock: options.clock }) });
   }
   // Without `store`, the options were refused if this were `undefined`.
   const connection = options.connection as ConnectionOption;

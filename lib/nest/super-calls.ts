@@ -5,7 +5,7 @@ import type { CacheAccess } from './cache-access.js';
 export interface Run {
   readonly decorator: string;
   readonly access: CacheAccess;
-  readonly key: string;
+  readonly key: unknown;
 }
 
 interface Frame extends Run {

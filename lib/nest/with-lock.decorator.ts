@@ -1,5 +1,6 @@
 import { decorateMethod } from './decorate-method.js';
 import { checkWithLockOptions, type WithLockOptions } from './decorator-options.js';
+import { keyOfCall } from './key-of-call.js';
 import type { AsyncMethod, AsyncMethodDecorator, KeyFunction } from './method-decorator.js';
 
 /**
@@ -23,10 +24,10 @@ export function WithLock<M extends AsyncMethod>(
   options: WithLockOptions = {},
 ): AsyncMethodDecorator<M> {
   const { cache, options: lock } = checkWithLockOptions(options);
-  return decorateMethod<M>({
+  return decorateMethod<M, string>({
     decorator: '@WithLock',
-    key,
     cache,
+    keyOf: keyOfCall('@WithLock', key),
     around: ({ access, key, proceed }) => access.locks.withLock(key, lock, proceed),
   });
 }

@@ -1,32 +1,35 @@
-/** The README's table of options names every option there is, and the defaults that the code has. */
+/** The tables of the README and of docs/options.md name every option there is, and the defaults that the code has. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { DEFAULTS } from '../../lib/core/options.js';
-
-const readme = readFileSync(join(import.meta.dirname, '../../README.md'), 'utf8');
-
-/** Option to default, as the table has them: the first and the second column. */
-const documented = new Map(
-  [...readme.matchAll(/^\| `(\w+)` \| ([^|]+) \|/gm)].map(([, option = '', value = '']) => [option, value.trim()]),
-);
 
 const WRITTEN: Partial<Record<keyof typeof DEFAULTS, string>> = { codec: 'JSON' };
 
-test.each(Object.entries(DEFAULTS))('%s', (option, value) => {
-  const written = WRITTEN[option as keyof typeof DEFAULTS];
-  expect(documented.get(option)).toBe(written ?? `\`${typeof value === 'string' ? `'${value}'` : value}\``);
-});
+/** Those that have no default that could be written in a cell. */
+const OTHERS = ['connection', 'connectTimeout', 'store', 'logger', 'defaults', 'profiles', 'errorCodec', 'clock'];
 
-test('no option is in the table that the code does not have', () => {
-  const known = new Set([
-    ...Object.keys(DEFAULTS),
-    'connection',
-    'store',
-    'logger',
-    'defaults',
-    'connectTimeout',
-    'onBoot',
-  ]);
-  expect([...documented.keys()].filter((option) => !known.has(option))).toEqual([]);
+/** Option to default, as the tables of a page have them: the first and the second column. */
+function optionsIn(page: string): Map<string, string> {
+  const text = readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
+  const rows = text.matchAll(/^\| `(\w+)` \| ([^|]+) \| [^|\n]*(?:\\\|[^|\n]*)*\|$/gm);
+  return new Map([...rows].map(([, option = '', value = '']) => [option, value.trim()]));
+}
+
+describe.each(['README.md', 'docs/options.md'])('%s', (page) => {
+  const documented = optionsIn(page);
+
+  test.each(Object.entries(DEFAULTS))('%s', (option, value) => {
+    const written = WRITTEN[option as keyof typeof DEFAULTS];
+    expect(documented.get(option)).toBe(written ?? `\`${typeof value === 'string' ? `'${value}'` : value}\``);
+  });
+
+  test.each(OTHERS)('%s', (option) => {
+    expect(documented.has(option)).toBe(true);
+  });
+
+  test('has no option that the code does not have', () => {
+    const known = new Set([...Object.keys(DEFAULTS), ...OTHERS]);
+    expect([...documented.keys()].filter((option) => !known.has(option))).toEqual([]);
+  });
 });

@@ -10,6 +10,7 @@ import {
 } from '@nestjs/common';
 import {
   CacheAside,
+  type ErrorCodec,
   httpErrorCodec,
   LoadTimeoutError,
   MemoryStore,
@@ -17,7 +18,7 @@ import {
   StampedeCacheModule,
 } from 'nestjs-stampede-cache';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
-import { moment, startApp } from './apps.js';
+import { bootError, moment, startApp } from './apps.js';
 
 function travel(error: unknown): unknown {
   const text = httpErrorCodec.encode(error);
@@ -98,5 +99,53 @@ describe('S8: 10 applications × 20 callers wait for a loader that throws', () =
     }
     await expect(apps[0]?.get(Products).find('7')).rejects.toThrow(NotFoundException);
     expect(loads).toBe(2);
+  });
+});
+
+describe('errorCodec', () => {
+  class OutOfStock extends Error {
+    constructor(readonly left: number) {
+      super(`${left} left`);
+    }
+  }
+  /** The application's own errors, and what else there is. */
+  const errorCodec: ErrorCodec = {
+    encode: (error) => (error instanceof OutOfStock ? `stock ${error.left}` : httpErrorCodec.encode(error)),
+    decode: (text) => (text.startsWith('stock ') ? new OutOfStock(Number(text.slice(6))) : httpErrorCodec.decode(text)),
+  };
+
+  @Injectable()
+  class Stock {
+    @CacheAside((id) => id, '60s')
+    async take(id: string): Promise<number> {
+      await moment(undefined);
+      throw id === 'none' ? new NotFoundException() : new OutOfStock(2);
+    }
+  }
+
+  it("of the module carries the application's own errors to other processes", async () => {
+    const server = new MemoryServer();
+    const start = () =>
+      startApp({
+        imports: [StampedeCacheModule.forTest({ store: new MemoryStore({ server }), errorCodec })],
+        providers: [Stock],
+      });
+    const apps = await Promise.all([start(), start()]);
+    const take = (id: string) =>
+      Promise.all(
+        apps.map((app) =>
+          app
+            .get(Stock)
+            .take(id)
+            .catch((error: unknown) => error),
+        ),
+      );
+    for (const error of await take('7')) expect(error).toMatchObject({ constructor: OutOfStock, left: 2 });
+    for (const error of await take('none')) expect(error).toBeInstanceOf(NotFoundException);
+  });
+
+  it.each([['json'], [null], [{ encode: () => '' }]])('that is %p is an error at boot', async (errorCodec) => {
+    const error = await bootError({ imports: [StampedeCacheModule.forTest({ errorCodec: errorCodec as never })] });
+    expect(error).toMatchObject({ name: 'InvalidOptionError', option: 'errorCodec' });
   });
 });
