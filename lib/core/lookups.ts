@@ -1,4 +1,4 @@
-import { type Aged, isDueEarly, stalenessOf } from './aged.js';
+import { type Aged, freshnessLeft, isDueEarly, stalenessOf } from './aged.js';
 import type { Answer } from './answer.js';
 import { Caller } from './caller.js';
 import { EvictionPendingError } from './errors.js';
@@ -6,7 +6,7 @@ import type { Start } from './flight.js';
 import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
 import type { NearCache, ReadStart } from './near-cache.js';
-import { looksAtAge } from './options.js';
+import { needsAge } from './options.js';
 import { type Found, Reads } from './reads.js';
 import { answerStale } from './settling.js';
 import type { Tower } from './tower.js';
@@ -51,7 +51,7 @@ export class Lookups {
   }
 
   read(key: string, caller: Caller): void {
-    this.#reads.add(key, caller, this.#needsTime || looksAtAge(caller.options));
+    this.#reads.add(key, caller, this.#needsTime || needsAge(caller.options));
   }
 
   peek(key: string): Promise<Answer | undefined> {
@@ -108,9 +108,12 @@ export class Lookups {
     const boarding: Caller[] = [];
     let answered: Caller | undefined;
     for (const caller of callers) {
-      const { staleWhileRevalidate, staleIfError } = caller.options;
-      if (staleness < Math.max(staleWhileRevalidate, staleIfError)) caller.stale = answer;
-      if (staleness >= staleWhileRevalidate) boarding.push(caller);
+      const { staleWhileRevalidate, staleIfError, reload } = caller.options;
+      if (staleness < Math.max(staleWhileRevalidate, staleIfError)) {
+        caller.stale = answer;
+        caller.staleSince = staleness;
+      }
+      if (staleness >= staleWhileRevalidate || reload) boarding.push(caller);
       else if (answerStale(events, key, caller, 'while-revalidate')) answered = caller;
     }
     if (boarding.length > 0) this.#miss(key, boarding, { is: 'miss' });
@@ -135,7 +138,7 @@ export class Lookups {
     const { events } = this.#tower;
     for (const caller of callers) {
       if (events.observed) events.emit({ type: 'kept', key });
-      caller.answer(kept);
+      caller.answer(kept, { is: 'hit', left: undefined });
     }
   }
 }

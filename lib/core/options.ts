@@ -3,6 +3,7 @@ import { type Duration, LONGEST_WAIT, parseDuration } from './durations.js';
 import { InvalidOptionError } from './errors.js';
 import type { StampedeLogger } from './logger.js';
 import type { NearOptions } from './near-options.js';
+import type { Provenance } from './provenance.js';
 
 /** How long a value is fresh: a duration, or a function of the value. `0` stores nothing, `Infinity` never expires. */
 export type Ttl<T> = Duration | ((value: T) => Duration);
@@ -148,6 +149,10 @@ export interface ResolvedLoadOptions extends ResolvedPolicy {
   readonly ttl: number | ((value: unknown) => unknown);
   readonly cacheIf: ((value: unknown) => unknown) | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Is told, just before the call is answered, where the value comes from. Such a call's entries tell their age. */
+  readonly told?: ((provenance: Provenance) => void) | undefined;
+  /** A value that is stored will not do: one is loaded in its place, once for all who ask for that meanwhile. */
+  readonly reload?: boolean | undefined;
 }
 
 /** A shorter lease would end between two renewals whenever the event loop is busy. */
@@ -280,7 +285,7 @@ export function looksAtAge(options: ResolvedPolicy): boolean {
   return options.staleWhileRevalidate > 0 || options.staleIfError > 0 || options.earlyRefresh > 0;
 }
 
-/** Whether a call needs to know how fresh a value is, be it only to keep it as long. */
-export function needsAge(options: ResolvedPolicy): boolean {
-  return looksAtAge(options) || options.near;
+/** Whether a call needs to know how fresh a value is, be it only to keep it as long, or to tell. */
+export function needsAge(options: ResolvedPolicy & Pick<ResolvedLoadOptions, 'told'>): boolean {
+  return looksAtAge(options) || options.near || options.told !== undefined;
 }
