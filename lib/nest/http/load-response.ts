@@ -29,11 +29,12 @@ export function loadResponse(
 }
 
 /** The windows in which an old response may be answered, in milliseconds. */
-export function staleWindowsOf({
-  access: { cache },
-  route,
-}: Pick<RouteCall, 'access' | 'route'>): Pick<ResolvedLoadOptions, 'staleWhileRevalidate' | 'staleIfError'> {
-  return optionsOf(route, cache) ?? { staleWhileRevalidate: 0, staleIfError: 0 };
+export function staleWindowsOf({ access: { cache }, route }: Pick<RouteCall, 'access' | 'route'>): {
+  readonly staleWhileRevalidate: number;
+  readonly staleIfError: number;
+} {
+  const { staleWhileRevalidate = 0, staleIfError = 0 } = optionsOf(route, cache) ?? {};
+  return { staleWhileRevalidate, staleIfError };
 }
 
 function optionsOf(route: CachedRoute, cache: StampedeCache): ResolvedLoadOptions | undefined {
