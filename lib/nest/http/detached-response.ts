@@ -1,4 +1,4 @@
-import { type HeaderValue, type HttpResponse, isFastify } from './exchange.js';
+import { DETACHED, type HeaderValue, type HttpResponse, isFastify } from './exchange.js';
 import type { Before } from './shared-response.js';
 
 /**
@@ -8,6 +8,7 @@ import type { Before } from './shared-response.js';
  */
 export function detach(response: HttpResponse, { status, headers }: Before): void {
   const draft = new Draft(status, headers);
+  Object.defineProperty(response, DETACHED, { value: true });
   Object.defineProperties(
     response,
     Object.getOwnPropertyDescriptors(isFastify(response) ? asFastifyReply(draft) : asNodeResponse(draft)),

@@ -55,9 +55,13 @@ export function nodeResponseOf(response: HttpResponse): NodeResponse {
   return response.raw ?? (response as unknown as NodeResponse);
 }
 
+/** Marks a response that has been sent, and can be written to nonetheless. */
+export const DETACHED = Symbol('stampede cache: response detached');
+
 /** Whether the handler answers, or has answered, by itself. */
 export function isAnswered(response: HttpResponse): boolean {
-  return response.headersSent === true || response.sent === true || response.raw?.headersSent === true;
+  if (response.headersSent === true || response.sent === true) return true;
+  return response.raw?.headersSent === true && !(DETACHED in response);
 }
 
 export function setHeader(response: HttpResponse, name: string, value: HeaderValue): void {

@@ -695,13 +695,14 @@ describe.each(PLATFORMS)('on %s', (platform) => {
         return { run: ++runs };
       }
     }
-    const { get } = await start(platform, [Visits], (app) =>
-      app.use((request: { session?: object }, _response: unknown, next: () => void) => {
+    const { get } = await start(platform, [Visits], (app) => {
+      const begin = (request: { session?: object }, _response: unknown, next: () => void) => {
         request.session = {};
         next();
-      }),
-    );
-    if (platform === 'Fastify') return; // Its middleware has Node's request, its handlers Fastify's.
+      };
+      if (platform === 'Express') app.use(begin);
+      else app.getHttpAdapter().getInstance().addHook('onRequest', begin);
+    });
     for (const run of [1, 2]) expect((await get('/counts')).json.run).toBe(run);
     const answers = [await get('/reads'), await get('/reads')];
     expect(runs).toBe(3);
