@@ -44,7 +44,7 @@ export type {
 export { CacheNotInjectedError } from './nest/errors.js';
 export { CacheAsideInterceptor } from './nest/http/cache-aside.interceptor.js';
 export { CacheResponse, type RouteHandlerDecorator } from './nest/http/cache-response.decorator.js';
-export type { BodyOf, CacheResponseOptions, RouteHandler } from './nest/http/cache-response-options.js';
+export type { BodyOf, CacheControl, CacheResponseOptions, RouteHandler } from './nest/http/cache-response-options.js';
 export { httpErrorCodec } from './nest/http-error-codec.js';
 export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
 export type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './nest/method-decorator.js';

@@ -43,6 +43,8 @@ export interface NodeResponse {
   readonly headersSent: boolean;
   readonly writableFinished: boolean;
   readonly closed: boolean;
+  /** HTTP/2's. */
+  readonly stream?: { readonly closed: boolean };
   writeHead(status: number, ...rest: unknown[]): unknown;
   once(event: 'finish' | 'close', listener: () => void): unknown;
 }
@@ -104,7 +106,7 @@ export function beforeHead(response: HttpResponse, edit: (status: number) => voi
 /** Resolves when the response has been sent, or its client is gone. */
 export function whenOver(response: HttpResponse): Promise<void> {
   const node = nodeResponseOf(response);
-  if (node.writableFinished || node.closed) return Promise.resolve();
+  if (node.writableFinished || node.closed || node.stream?.closed) return Promise.resolve();
   return new Promise((resolve) => {
     node.once('finish', resolve);
     node.once('close', resolve);

@@ -582,6 +582,15 @@ describe.each(PLATFORMS)('@CacheResponse on %s', (platform) => {
     await fetch(`${url}/named?a=1&b=2`);
     expect(runs).toBe(1);
     expect(keys).toEqual(['GET:127.0.0.1:Named.page:/named:a=1&b=2:~:@port%3Aown']);
+    // Applied globally as well, the default cache leaves it alone.
+    const global = await listenOn(platform, {
+      imports: [StampedeCacheModule.forTest({ name: 'pages' }), StampedeCacheModule.forTest()],
+      controllers: [Named],
+      providers: [{ provide: APP_INTERCEPTOR, useClass: CacheAsideInterceptor }],
+    });
+    global.app.get(StampedeCache).events.subscribe(() => keys.push('default'));
+    await fetch(`${global.url}/named`);
+    expect([runs, keys.length]).toEqual([2, 1]);
     expect((await bootError({ controllers: [Named] })).message).toContain("forRoot({ name: 'pages' }) imported?");
   });
 

@@ -1,4 +1,5 @@
 /** What is told of an answer: Cache-Status (RFC 9211), Age and Cache-Control (RFC 9111, RFC 5861), Vary, ETag and 304. */
+import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   type CallHandler,
@@ -26,7 +27,7 @@ import {
   StampedeCacheModule,
   type StampedeCacheModuleOptions,
 } from 'nestjs-stampede-cache';
-import { map, type Observable, tap } from 'rxjs';
+import { from, map, type Observable, tap } from 'rxjs';
 import { TestClock } from '../../support/clock.js';
 import { eventually } from '../../support/eventually.js';
 import { keptLogger, moment } from '../apps.js';
@@ -44,12 +45,16 @@ let gate: { readonly promise: Promise<void>; open(): void };
 beforeEach(() => {
   runs = 0;
   failing = false;
+  shutGate();
+});
+
+function shutGate(): void {
   let open = () => {};
   const promise = new Promise<void>((resolve) => {
     open = resolve;
   });
   gate = { promise, open };
-});
+}
 
 @Injectable()
 class Refusing implements NestInterceptor {
@@ -153,9 +158,16 @@ class Pages {
   }
   @Get('refreshed')
   @CacheResponse({ ttl: '60s', clientMayRefresh: true })
-  async refreshed(@Query('slow') slow?: string): Promise<object> {
+  async refreshed(@Query('together') together?: string): Promise<object> {
     const body = { run: ++runs };
-    return slow ? moment(body) : body;
+    if (together) await gate.promise;
+    return body;
+  }
+  @Get('observed')
+  @CacheResponse('60s')
+  observed(): Observable<object> {
+    const run = ++runs;
+    return from(gate.promise).pipe(map(() => ({ run })));
   }
   @Get('total')
   @CacheResponse({ ttl: '60s', headers: ['X-Total-Count'] })
@@ -196,6 +208,19 @@ class Pages {
   nothing(@Req() _request: unknown): object {
     throw new ForbiddenException();
   }
+}
+
+/** Opens the gate when so many requests have arrived, and their interceptors have run. */
+function openFor(requests: number) {
+  let arrived = 0;
+  return (app: INestApplication) =>
+    app.useGlobalGuards({
+      canActivate() {
+        arrived += 1;
+        if (arrived === requests) setTimeout(() => gate.open(), 20);
+        return true;
+      },
+    });
 }
 
 async function startOn(
@@ -243,8 +268,8 @@ describe.each(PLATFORMS)('on %s', (platform) => {
   });
 
   it('tells who waited, and what is none of its business', async () => {
-    const { get } = await start();
-    const together = await crowd(3, () => get('/refreshed?slow=1'));
+    const { get } = await start({}, openFor(3));
+    const together = await crowd(3, () => get('/refreshed?together=1'));
     expect(together.map((answer) => answer.headers['cache-status']).sort()).toEqual([
       'stampede; fwd=miss; collapsed',
       'stampede; fwd=miss; collapsed',
@@ -412,12 +437,13 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     });
 
     it('S1: 20 reloads at once run the handler once', async () => {
-      const { get } = await start();
-      await get('/refreshed?slow=1');
-      const answers = await crowd(20, () => get('/refreshed?slow=1', { 'cache-control': 'no-cache' }));
-      // Who comes when the first is over already asks for yet another.
-      expect(runs).toBeLessThanOrEqual(4);
-      for (const { json } of answers) expect(json.run).toBeGreaterThan(1);
+      const { get } = await start({}, openFor(1 + 20));
+      gate.open();
+      await get('/refreshed?together=1');
+      shutGate();
+      const answers = await crowd(20, () => get('/refreshed?together=1', { 'cache-control': 'no-cache' }));
+      expect(runs).toBe(2);
+      for (const { json } of answers) expect(json.run).toBe(2);
     });
   });
 
@@ -476,18 +502,63 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     });
   });
 
-  it('a client that leaves takes nobody with it', async () => {
+  it.each(['/refreshed?together=1', '/observed'])('a client that leaves takes nobody with it: %s', async (path) => {
     const { get, app } = await start();
     const url = await app.getUrl();
     const leaving = new AbortController();
-    const left = fetch(`${url}/refreshed?slow=1`, { signal: leaving.signal }).catch((error: unknown) => error);
+    const left = fetch(`${url}${path}`, { signal: leaving.signal }).catch((error: unknown) => error);
     await eventually(() => runs === 1);
-    const others = crowd(5, () => get('/refreshed?slow=1', { host: new URL(url).host }));
+    const others = crowd(5, () => get(path, { host: new URL(url).host }));
     leaving.abort();
-    const [error, answers] = await Promise.all([left, others]);
-    expect(error).toMatchObject({ name: 'AbortError' });
-    for (const { status, json } of answers) expect([status, json.run]).toEqual([200, 1]);
+    expect(await left).toMatchObject({ name: 'AbortError' });
+    gate.open();
+    for (const { status, json } of await others) expect([status, json.run]).toEqual([200, 1]);
     expect(runs).toBe(1);
+  });
+});
+
+describe('HTTP/2', () => {
+  it('is cached, and its stale answers are refreshed', async () => {
+    const clock = new TestClock();
+    const { app } = await listenOn(
+      'Fastify',
+      {
+        imports: [
+          StampedeCacheModule.forTest({ store: new MemoryStore({ server: new MemoryServer({ clock }) }) }),
+          StampedeCacheModule.forTest({ name: 'the-"pages"' }),
+        ],
+        controllers: [Pages],
+      },
+      undefined,
+      { http2: true },
+    );
+    const fills: unknown[] = [];
+    app.get(StampedeCache).events.subscribe((event) => event.type === 'fill' && fills.push(event.key));
+    const client = connect(await app.getUrl());
+    const get = (path: string) =>
+      new Promise<[unknown, unknown, unknown]>((resolve, reject) => {
+        const stream = client.request({ ':path': path });
+        let headers: IncomingHttpHeaders = {};
+        const chunks: Buffer[] = [];
+        stream.on('response', (received) => {
+          headers = received;
+        });
+        stream.on('data', (chunk: Buffer) => chunks.push(chunk));
+        stream.on('end', () =>
+          resolve([headers[':status'], headers['age'], JSON.parse(Buffer.concat(chunks).toString()).run]),
+        );
+        stream.on('error', reject);
+      });
+    try {
+      expect(await get('/short')).toEqual([202, undefined, 1]);
+      expect(await get('/short')).toEqual([202, '0', 1]);
+      await clock.advance(4_000);
+      expect(await get('/short')).toEqual([202, '4', 1]);
+      await eventually(() => fills.length === 2);
+      expect(await get('/short')).toEqual([202, '0', 2]);
+    } finally {
+      client.close();
+    }
   });
 });
 

@@ -12,10 +12,13 @@ export async function listenOn(
   platform: Platform,
   metadata: ModuleMetadata,
   configure: (app: INestApplication) => unknown = () => {},
+  fastify: { readonly http2?: true } = {},
 ): Promise<{ app: INestApplication; url: string; port: number }> {
   const testing = await Test.createTestingModule(metadata).compile();
   const app = closeAfterTest(
-    platform === 'Express' ? testing.createNestApplication() : testing.createNestApplication(new FastifyAdapter()),
+    platform === 'Express'
+      ? testing.createNestApplication()
+      : testing.createNestApplication(new FastifyAdapter(fastify as object)),
   );
   await configure(app);
   await app.listen(0, '127.0.0.1');
