@@ -88,18 +88,25 @@ export class Lookups {
 
   #hit(key: string, readers: readonly (Caller | Peek)[], aged: Aged, now: number | undefined): void {
     const { events, random } = this.#tower;
+    const left = freshnessLeft(aged, now);
+    const reloading: Caller[] = [];
     let eager: Caller | undefined;
     for (const reader of readers) {
       if (!(reader instanceof Caller)) {
         reader.look(aged.answer);
         continue;
       }
+      if (reader.options.reload) {
+        reloading.push(reader);
+        continue;
+      }
       if (events.observed) events.emit({ type: 'hit', key });
-      reader.answer(aged.answer);
+      reader.answer(aged.answer, { is: 'hit', left });
       const beta = reader.options.earlyRefresh;
       if (!eager && beta > 0 && now !== undefined && isDueEarly(aged, now, beta, random)) eager = reader;
     }
-    if (eager) this.#flights.refresh(key, eager, aged.freshUntil);
+    if (reloading.length > 0) this.#flights.board(key, reloading, { is: 'miss', refreshing: aged.freshUntil });
+    else if (eager) this.#flights.refresh(key, eager, aged.freshUntil);
   }
 
   /** There is something old: whoever may have that gets it at once, or keeps it at hand. */

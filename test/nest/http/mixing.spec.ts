@@ -352,8 +352,11 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       ['/part', GET],
       ['/part', { headers: { range: 'bytes=0-1' } }],
       ['/part', { headers: { range: 'bytes=2-3', 'if-range': '"x"' } }],
-      ['/part', { headers: { 'content-type': 'application/json' }, body: '{"user":"ada"}' }],
-      ['/part', { headers: { 'content-type': 'application/json' }, body: '{"user":"bob"}' }],
+      ['/part', { headers: { 'content-type': 'application/json', 'content-length': '14' }, body: '{"user":"ada"}' }],
+      [
+        '/part',
+        { headers: { 'content-type': 'application/json', 'transfer-encoding': 'chunked' }, body: '{"user":"bob"}' },
+      ],
     ]);
   });
 
