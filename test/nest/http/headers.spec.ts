@@ -27,7 +27,7 @@ import {
   StampedeCacheModule,
   type StampedeCacheModuleOptions,
 } from 'nestjs-stampede-cache';
-import { from, map, type Observable, tap } from 'rxjs';
+import { delay, from, map, type Observable, tap } from 'rxjs';
 import { TestClock } from '../../support/clock.js';
 import { eventually } from '../../support/eventually.js';
 import { keptLogger, moment } from '../apps.js';
@@ -69,6 +69,13 @@ class Refusing implements NestInterceptor {
 
 /** Takes a while after the body is there. */
 @Injectable()
+class Delaying implements NestInterceptor {
+  intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
+    return next.handle().pipe(delay(100));
+  }
+}
+
+@Injectable()
 class Wrapping implements NestInterceptor {
   intercept(_context: ExecutionContext, next: CallHandler): Observable<unknown> {
     return next.handle().pipe(map((body) => ({ wrapped: body })));
@@ -92,6 +99,14 @@ class Pages {
     response.header('x-run', String(run));
     return moment({ run });
   }
+  @Get('slowly-sent')
+  @CacheResponse({ ttl: '1s', staleWhileRevalidate: '1h' })
+  @UseInterceptors(Delaying)
+  slowlySent(@Res({ passthrough: true }) response: SomeResponse): object {
+    const run = ++runs;
+    response.header('content-language', `x-run${run}`);
+    return { run };
+  }
   @Get('if-error')
   @CacheResponse({ ttl: '1s', staleIfError: '1h', errorHoldOff: 0 })
   async ifError(): Promise<object> {
@@ -105,7 +120,10 @@ class Pages {
     const run = ++runs;
     response.status(201);
     response.header('content-language', `x-before${run}`);
-    if (run > 1) await gate.promise;
+    if (run > 1) {
+      response.header('content-disposition', 'inline');
+      await gate.promise;
+    }
     response.header('link', `</run/${run}>`);
     return { run };
   }
@@ -467,6 +485,19 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       expect(runs).toBe(2);
     });
 
+    it('one that takes its time to be sent is not disturbed by the load in the background', async () => {
+      const { get, clock, cache } = await start();
+      const fills: unknown[] = [];
+      cache.events.subscribe((event) => event.type === 'fill' && fills.push(event.key));
+      await get('/slowly-sent');
+      await clock.advance(3_000);
+      const stale = await get('/slowly-sent');
+      expect([stale.json.run, stale.headers['content-language']]).toEqual([1, 'x-run1']);
+      await eventually(() => fills.length === 2);
+      const fresh = await get('/slowly-sent');
+      expect([fresh.json.run, fresh.headers['content-language']]).toEqual([2, 'x-run2']);
+    });
+
     it('the old one when the load fails', async () => {
       const { get, clock } = await start();
       await get('/if-error');
@@ -490,6 +521,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       const stale = await get('/soft');
       expect([stale.status, stale.json.run]).toEqual([201, 1]);
       expect([stale.headers['content-language'], stale.headers['link']]).toEqual(['x-before1', '</run/1>']);
+      expect(stale.headers['content-disposition']).toBeUndefined();
       gate.open();
       await eventually(() => fills.length === 2);
       const fresh = await get('/soft');
