@@ -518,6 +518,19 @@ describe.each(PLATFORMS)('@CacheResponse on %s', (platform) => {
     expect(runs).toBe(5);
   });
 
+  it('N1: a guard denies a hit as it denies a miss', async () => {
+    const guard = {
+      canActivate: (context: ExecutionContext) => context.switchToHttp().getRequest().headers['x-real-ip'] !== 'denied',
+    };
+    const { get } = await start({ guard });
+    for (const path of ['slow/1', 'allowed']) {
+      await get(path);
+      expect((await get(path, { 'x-real-ip': 'denied' })).status).toBe(403);
+      expect((await get(path)).status).toBe(200);
+    }
+    expect(runs).toBe(2);
+  });
+
   it('works together with @CacheAside on one handler', async () => {
     const { get, cache } = await start();
     await get('both/1');

@@ -58,7 +58,13 @@ describe.each(PLATFORMS)('on %s', (platform: Platform) => {
 
   async function startSeveral(applications: number) {
     namespace += 1;
-    const options = { connection: redis.url, namespace: `${platform}-${namespace}`, logger: keptLogger() };
+    // On a busy machine three applications in one process keep each other waiting; Redis isn't away for that.
+    const options = {
+      commandTimeout: '15s' as const,
+      connection: redis.url,
+      namespace: `${platform}-${namespace}`,
+      logger: keptLogger(),
+    };
     const started = await Promise.all(
       Array.from({ length: applications }, () =>
         listenOn(platform, { imports: [StampedeCacheModule.forRoot(options)], controllers: [Pages] }),

@@ -213,7 +213,7 @@ describe('a microservice', () => {
     const { ask, tell, http } = await start();
     for (const run of [1, 2]) expect(await ask('plain')).toEqual({ run });
     for (let event = 0; event < 2; event += 1) await tell('happened');
-    await eventually(() => runs === 4);
+    await eventually(() => runs === 4, { within: 20_000 });
     for (let request = 0; request < 2; request += 1) expect((await raw(http, '/page')).json.run).toBe(5);
   });
 });
@@ -241,7 +241,7 @@ describe('a WebSocket gateway', () => {
     socket.on('message', (text) => answers.push(JSON.parse(String(text)).data));
     await new Promise((resolve) => socket.once('open', resolve));
     for (let message = 0; message < 2; message += 1) socket.send(JSON.stringify({ event: 'ask', data: {} }));
-    await eventually(() => answers.length === 2);
+    await eventually(() => answers.length === 2, { within: 20_000 });
     expect(answers).toEqual([1, 2]);
     socket.terminate();
   });
