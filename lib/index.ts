@@ -46,11 +46,8 @@ export { MemoryServer, type MemoryServerOptions } from './memory/memory-server.j
 export { MemoryStore, type MemoryStoreOptions } from './memory/memory-store.js';
 export { bypassStampedeCache } from './nest/bypass.js';
 export { CacheAside } from './nest/cache-aside.decorator.js';
-export { CacheAsideInterceptor } from './nest/cache-aside.interceptor.js';
 export { CacheEvict } from './nest/cache-evict.decorator.js';
 export { CachePut } from './nest/cache-put.decorator.js';
-export { CacheResponse, type RouteHandlerDecorator } from './nest/cache-response.decorator.js';
-export type { BodyOf, CacheResponseOptions, RouteHandler } from './nest/cache-response-options.js';
 export type {
   CacheAsideOptions,
   CacheAsideProfileOptions,
@@ -64,6 +61,9 @@ export type {
 } from './nest/decorator-options.js';
 export { CacheNotInjectedError } from './nest/errors.js';
 export type { EvictedKeys, EvictionKeys } from './nest/evicted-keys.js';
+export { CacheAsideInterceptor } from './nest/http/cache-aside.interceptor.js';
+export { CacheResponse, type RouteHandlerDecorator } from './nest/http/cache-response.decorator.js';
+export type { BodyOf, CacheControl, CacheResponseOptions, RouteHandler } from './nest/http/cache-response-options.js';
 export { httpErrorCodec } from './nest/http-error-codec.js';
 export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
 export type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './nest/method-decorator.js';

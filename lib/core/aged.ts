@@ -39,6 +39,11 @@ export function stalenessOf({ freshUntil }: Aged, now: number | undefined): Stal
   return now < freshUntil ? 'fresh' : now - freshUntil;
 }
 
+/** Milliseconds for which a value is still fresh; `undefined` when its age isn't known. */
+export function freshnessLeft({ freshUntil }: Aged, now: number | undefined): number | undefined {
+  return freshUntil === undefined || now === undefined ? undefined : freshUntil - now;
+}
+
 /**
  * Whether to refresh a value that is still fresh: the likelier the closer its end and the longer its load, so that of many
  * callers about one does, early enough.

@@ -3,6 +3,7 @@ import { setMaxListeners } from 'node:events';
 import type { Answer } from './answer.js';
 import type { Clock, Timer } from './clock.js';
 import type { ResolvedLoadOptions } from './options.js';
+import type { Provenance } from './provenance.js';
 
 /** What a loader is given. */
 export interface LoadContext {
@@ -25,6 +26,8 @@ export class Caller {
   readonly isBackground: boolean;
   /** The old value that this caller may be given when there is no new one. Its own read found it, so it is proven. */
   stale: Answer | undefined;
+  /** For how many milliseconds it had not been fresh when it was found. */
+  staleSince = 0;
   /** Where the caller's AsyncLocalStorage lives, for its loader. */
   readonly #context: AsyncResource;
   #waitsSince: number;
@@ -58,7 +61,7 @@ export class Caller {
   inBackground(nobody: AsyncResource, now: number): Caller {
     const { options } = this;
     const context = options.refreshContext === 'caller' ? this.#context : nobody;
-    const caller = new Caller(this.loader, { ...options, signal: undefined }, now, { context });
+    const caller = new Caller(this.loader, { ...options, signal: undefined, reload: false }, now, { context });
     caller.promise.catch(() => {});
     return caller;
   }
@@ -77,10 +80,11 @@ export class Caller {
     return this.#context.runInAsyncScope(run);
   }
 
-  answer(answer: Answer): void {
+  answer(answer: Answer, provenance: Provenance): void {
     if (this.#settled) return;
     try {
       this.#settle();
+      this.options.told?.(provenance);
       this.#resolve(answer.for(this.options.isolate));
     } catch (error) {
       // A codec that decodes a text once and throws the second time.

@@ -1,4 +1,7 @@
 import { type Observable, Subject } from 'rxjs';
+import type { StaleReason } from './provenance.js';
+
+export type { StaleReason } from './provenance.js';
 
 /** What happened to one key, or to the store. `key` is the composed key. */
 export type CacheEvent =
@@ -52,9 +55,6 @@ export type CacheEvent =
  * could not write, or was away.
  */
 export type NotStoredReason = 'refused' | 'cacheIf' | 'ttl' | 'unserializable' | 'options' | 'store';
-
-/** Why a value that is no longer fresh was answered. */
-export type StaleReason = 'while-revalidate' | 'if-error' | 'soft-timeout' | 'wait-timeout';
 
 /** The steps of the store, by its methods' names. */
 export type StoreCommand = 'read' | 'lead' | 'leaseLeft' | 'end' | 'renew' | 'replace';

@@ -1,4 +1,4 @@
-import { stalenessOf } from './aged.js';
+import { freshnessLeft, stalenessOf } from './aged.js';
 import type { Caller } from './caller.js';
 import { Callers } from './callers.js';
 import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError, StoreReplyError } from './errors.js';
@@ -232,9 +232,10 @@ export class Flight {
     const found = this.#tower.readEntry(this.key, text, this.#callers.first);
     if (!found || stalenessOf(found, now) !== 'fresh') return false;
     const { events } = this.#tower;
+    const left = now === FRESH_BY_SCRIPT ? undefined : freshnessLeft(found, now);
     this.#conclude(joined, (caller) => {
       if (events.observed && !caller.isBackground) events.emit({ type: 'hit', key: this.key });
-      caller.answer(found.answer);
+      caller.answer(found.answer, { is: 'hit', left });
     });
     return true;
   }
@@ -270,7 +271,8 @@ export class Flight {
     const joinedBeforeEnd = this.#callers.count;
     const end = running.leaseEnded ? REFUSED : await this.#end(lease, write);
     reportLoad(this.#tower.events, this.key, result, write, end);
-    const settle = settleWith(this.#tower.events, this.key, result, answerOf(result, running.owner, write));
+    const stored = end.is === 'held' && end.stored ? write.entry : undefined;
+    const settle = settleWith(this.#tower.events, this.key, result, answerOf(result, running.owner, write), stored);
     // Cut off from the store, a process answers with what it has loaded.
     if (end.is === 'refused') this.#conclude(running.proven, settle, 'lead');
     else this.#conclude(joinedBeforeEnd, settle);

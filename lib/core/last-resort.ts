@@ -54,7 +54,8 @@ export class LastResort {
     this.#running.delete(key);
     const answer = result.is === 'value' ? Answer.loaded(result.value, owner.options.codec) : undefined;
     const error = result.is === 'error' ? result.error : new CacheClosedError();
-    for (const caller of callers) answer ? caller.answer(answer) : caller.fail(error);
+    for (const caller of callers)
+      answer ? caller.answer(answer, { is: 'load', stored: undefined }) : caller.fail(error);
 
     const waiting = running.next.filter((caller) => !caller.settled);
     const [first] = waiting;

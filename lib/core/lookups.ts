@@ -1,4 +1,4 @@
-import { type Aged, isDueEarly, stalenessOf } from './aged.js';
+import { type Aged, freshnessLeft, isDueEarly, stalenessOf } from './aged.js';
 import type { Answer } from './answer.js';
 import { Caller } from './caller.js';
 import { EvictionPendingError } from './errors.js';
@@ -6,7 +6,7 @@ import type { Start } from './flight.js';
 import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
 import type { NearCache, ReadStart } from './near-cache.js';
-import { looksAtAge } from './options.js';
+import { needsAge } from './options.js';
 import { type Found, Reads } from './reads.js';
 import { answerStale } from './settling.js';
 import type { Tower } from './tower.js';
@@ -51,7 +51,7 @@ export class Lookups {
   }
 
   read(key: string, caller: Caller): void {
-    this.#reads.add(key, caller, this.#needsTime || looksAtAge(caller.options));
+    this.#reads.add(key, caller, this.#needsTime || needsAge(caller.options));
   }
 
   peek(key: string): Promise<Answer | undefined> {
@@ -88,18 +88,25 @@ export class Lookups {
 
   #hit(key: string, readers: readonly (Caller | Peek)[], aged: Aged, now: number | undefined): void {
     const { events, random } = this.#tower;
+    const left = freshnessLeft(aged, now);
+    const reloading: Caller[] = [];
     let eager: Caller | undefined;
     for (const reader of readers) {
       if (!(reader instanceof Caller)) {
         reader.look(aged.answer);
         continue;
       }
+      if (reader.options.reload) {
+        reloading.push(reader);
+        continue;
+      }
       if (events.observed) events.emit({ type: 'hit', key });
-      reader.answer(aged.answer);
+      reader.answer(aged.answer, { is: 'hit', left });
       const beta = reader.options.earlyRefresh;
       if (!eager && beta > 0 && now !== undefined && isDueEarly(aged, now, beta, random)) eager = reader;
     }
-    if (eager) this.#flights.refresh(key, eager, aged.freshUntil);
+    if (reloading.length > 0) this.#flights.board(key, reloading, { is: 'miss', refreshing: aged.freshUntil });
+    else if (eager) this.#flights.refresh(key, eager, aged.freshUntil);
   }
 
   /** There is something old: whoever may have that gets it at once, or keeps it at hand. */
@@ -108,9 +115,12 @@ export class Lookups {
     const boarding: Caller[] = [];
     let answered: Caller | undefined;
     for (const caller of callers) {
-      const { staleWhileRevalidate, staleIfError } = caller.options;
-      if (staleness < Math.max(staleWhileRevalidate, staleIfError)) caller.stale = answer;
-      if (staleness >= staleWhileRevalidate) boarding.push(caller);
+      const { staleWhileRevalidate, staleIfError, reload } = caller.options;
+      if (staleness < Math.max(staleWhileRevalidate, staleIfError)) {
+        caller.stale = answer;
+        caller.staleSince = staleness;
+      }
+      if (staleness >= staleWhileRevalidate || reload) boarding.push(caller);
       else if (answerStale(events, key, caller, 'while-revalidate')) answered = caller;
     }
     if (boarding.length > 0) this.#miss(key, boarding, { is: 'miss' });
@@ -135,7 +145,7 @@ export class Lookups {
     const { events } = this.#tower;
     for (const caller of callers) {
       if (events.observed) events.emit({ type: 'kept', key });
-      caller.answer(kept);
+      caller.answer(kept, { is: 'hit', left: undefined });
     }
   }
 }

@@ -27,12 +27,15 @@ export class NearEntry {
   readonly freshUntil: number;
   /** On our own clock: not after the moment at which it is no longer fresh in the store. */
   readonly until: number;
+  /** On our own clock: so long it is fresh in the store, be it kept here or not. */
+  readonly freshHere: number;
   readonly #loadTime: number;
 
-  constructor(answer: Answer, freshUntil: number, loadTime: number, until: number) {
+  constructor(answer: Answer, freshUntil: number, loadTime: number, until: number, freshHere: number) {
     this.answer = answer;
     this.freshUntil = freshUntil;
     this.until = until;
+    this.freshHere = freshHere;
     this.#loadTime = loadTime;
   }
 
@@ -122,9 +125,10 @@ export class NearCache {
     // Without it nobody knows how long it is fresh: what stored it has no near cache.
     if (freshUntil === undefined) return;
     // Both moments are whole milliseconds, rounded down.
-    const left = Math.min(freshUntil - now - 1, this.#ttl);
+    const fresh = freshUntil - now - 1;
+    const left = Math.min(fresh, this.#ttl);
     if (left <= 0) return;
-    this.#entries.set(key, new NearEntry(answer, freshUntil, loadTime, sentAt + left));
+    this.#entries.set(key, new NearEntry(answer, freshUntil, loadTime, sentAt + left, sentAt + fresh));
   }
 
   /** The key was evicted, expired or set, here or elsewhere, or is about to be. */

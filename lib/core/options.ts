@@ -6,6 +6,7 @@ import type { NearOptions } from './near-options.js';
 import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from './option-names.js';
 import type { ProfileName } from './profile-names.js';
 import { isProfileName, type Profiles, profileOf } from './profiles.js';
+import type { Provenance } from './provenance.js';
 
 /** How long a value is fresh: a duration, or a function of the value. `0` stores nothing, `Infinity` never expires. */
 export type Ttl<T> = Duration | ((value: T) => Duration);
@@ -172,6 +173,10 @@ export interface ResolvedLoadOptions extends ResolvedPolicy {
   readonly ttl: number | ((value: unknown) => unknown);
   readonly cacheIf: ((value: unknown) => unknown) | undefined;
   readonly signal: AbortSignal | undefined;
+  /** Is told, just before the call is answered, where the value comes from. Such a call's entries tell their age. */
+  readonly told?: ((provenance: Provenance) => void) | undefined;
+  /** A value that is stored will not do: one is loaded in its place, once for all who ask for that meanwhile. */
+  readonly reload?: boolean | undefined;
 }
 
 /** What holds for the calls of one cache: its defaults and, by their names, its profiles. */
@@ -358,7 +363,7 @@ export function looksAtAge(options: ResolvedPolicy): boolean {
   return options.staleWhileRevalidate > 0 || options.staleIfError > 0 || options.earlyRefresh > 0;
 }
 
-/** Whether a call needs to know how fresh a value is, be it only to keep it as long. */
-export function needsAge(options: ResolvedPolicy): boolean {
-  return looksAtAge(options) || options.near;
+/** Whether a call needs to know how fresh a value is, be it only to keep it as long, or to tell. */
+export function needsAge(options: ResolvedPolicy & Pick<ResolvedLoadOptions, 'told'>): boolean {
+  return looksAtAge(options) || options.near || options.told !== undefined;
 }

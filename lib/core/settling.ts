@@ -4,7 +4,7 @@ import { CacheClosedError } from './errors.js';
 import type { Events, StaleReason } from './events.js';
 import type { LoadResult } from './load.js';
 import { type ErrorCodec, parseOutcome } from './outcome.js';
-import type { EndReply } from './store.js';
+import type { EndReply, StoredEntry } from './store.js';
 import type { Write } from './write.js';
 
 /** Gives a caller what there is for it; one that isn't settled by it goes round again. */
@@ -19,8 +19,14 @@ export function answerOf(result: LoadResult, owner: Caller, { payload }: Write):
 }
 
 /** What callers in the loading process get: the value, or the very error that was thrown unless they have an old value. */
-export function settleWith(events: Events, key: string, result: LoadResult, answer: Answer | undefined): Settle {
-  if (answer) return (caller) => caller.answer(answer);
+export function settleWith(
+  events: Events,
+  key: string,
+  result: LoadResult,
+  answer: Answer | undefined,
+  entry?: StoredEntry | undefined,
+): Settle {
+  if (answer) return (caller) => caller.answer(answer, { is: 'load', stored: entry && (entry.freshFor ?? entry.px) });
   if (result.is === 'error') {
     const { error } = result;
     return (caller) => answerStale(events, key, caller, 'if-error', error) || caller.fail(error);
@@ -39,7 +45,7 @@ export function answerStale(
 ): boolean {
   if (!caller.stale || caller.settled) return false;
   if (events.observed) events.emit({ type: 'stale', key, reason, ...(error !== undefined && { error }) });
-  caller.answer(caller.stale);
+  caller.answer(caller.stale, { is: 'stale', reason, since: caller.staleSince });
   return true;
 }
 
@@ -55,7 +61,7 @@ export function readOutcome(
   try {
     if (outcome.is === 'value') {
       const answer = Answer.decode(outcome.payload, reader.options.codec);
-      return (caller) => caller.answer(answer);
+      return (caller) => caller.answer(answer, { is: 'load', stored: undefined });
     }
     const error = errorCodec.decode(outcome.text);
     if (error === undefined) return undefined;

@@ -133,11 +133,12 @@ export class StampedeCache {
 
   #nearHit(key: string, loader: Loader<unknown>, options: ResolvedLoadOptions): Promise<unknown> | undefined {
     const found = this.#near?.get(key);
-    if (!found || options.signal?.aborted) return undefined;
+    if (!found || options.signal?.aborted || options.reload) return undefined;
     const { events, clock, random } = this.#tower;
     if (events.observed) events.emit({ type: 'near-hit', key });
     if (options.earlyRefresh > 0 && found.isDueEarly(clock.now(), options.earlyRefresh, random))
       this.#flights.refresh(key, new Caller(loader, options, clock.now()), found.freshUntil);
+    options.told?.({ is: 'hit', left: found.freshHere - clock.now() });
     return Promise.resolve(found.answer.for(options.isolate));
   }
 

@@ -3,7 +3,7 @@ import { parseDuration } from './durations.js';
 import { formatEntry } from './entry.js';
 import type { NotStoredReason } from './events.js';
 import type { LoadResult } from './load.js';
-import { looksAtAge, type ResolvedLoadOptions, type ResolvedPolicy } from './options.js';
+import { looksAtAge, needsAge, type ResolvedLoadOptions } from './options.js';
 import { type ErrorCodec, formatOutcome, remoteErrorCodec } from './outcome.js';
 import { SHORT_LIVED, type StoredEntry } from './store.js';
 import type { Random } from './waiting.js';
@@ -70,17 +70,13 @@ function outcomeOfError(error: unknown, errorCodec: ErrorCodec): string | undefi
 const FOR_EVER = 1e14;
 
 /**
- * An entry that may be answered when it is no longer fresh is kept longer, and says until when it is fresh; so does one that
- * is kept in a near cache.
+ * An entry that may be answered when it is no longer fresh is kept longer, and says until when it is fresh; so does one whose
+ * age somebody wants to know.
  */
-export function makeEntry(
-  text: string,
-  ttl: number,
-  { staleWhileRevalidate, staleIfError, earlyRefresh, near }: ResolvedPolicy,
-): StoredEntry {
-  const window = Math.max(staleWhileRevalidate, staleIfError);
-  if (near) return { text, px: ttl + window, freshFor: Math.min(ttl, FOR_EVER) };
-  return window > 0 || earlyRefresh > 0 ? { text, px: ttl + window, freshFor: ttl } : { text, px: ttl };
+export function makeEntry(text: string, ttl: number, options: ResolvedLoadOptions): StoredEntry {
+  const window = Math.max(options.staleWhileRevalidate, options.staleIfError);
+  if (options.near) return { text, px: ttl + window, freshFor: Math.min(ttl, FOR_EVER) };
+  return needsAge(options) ? { text, px: ttl + window, freshFor: ttl } : { text, px: ttl };
 }
 
 /**

@@ -33,7 +33,7 @@ describe('samples of code', () => {
       writeFileSync(file, code);
     }
     expect(errorsIn(files)).toEqual([]);
-  }, 60_000);
+  }, 180_000);
 
   test('one that does not fit the library is found', () => {
     const file = join(folder, 'wrong.ts');
@@ -42,7 +42,7 @@ describe('samples of code', () => {
       "import { CacheAside } from 'nestjs-stampede-cache';\nexport const wrong = CacheAside(() => 1, '60s');\n",
     );
     expect(errorsIn(new Map([[file, 'wrong']]))).not.toEqual([]);
-  }, 60_000);
+  }, 180_000);
 });
 
 function errorsIn(files: ReadonlyMap<string, string>): string[] {

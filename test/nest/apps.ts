@@ -11,6 +11,12 @@ afterEach(async () => {
   for (const app of apps.splice(0)) await app.close();
 });
 
+/** For those that are made elsewhere. */
+export function closeAfterTest<App extends INestApplication>(app: App): App {
+  apps.push(app);
+  return app;
+}
+
 /**
  * An application, initialised.
  *

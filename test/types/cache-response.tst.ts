@@ -1,3 +1,4 @@
+import type { ExecutionContext } from '@nestjs/common';
 import { type BodyOf, CacheResponse } from 'nestjs-stampede-cache';
 import type { Observable } from 'rxjs';
 import { describe, expect, test } from 'tstyche';
@@ -30,6 +31,36 @@ describe('@CacheResponse', () => {
     expect<BodyOf<Pages['promise']>>().type.toBe<Page>();
     expect<BodyOf<Pages['observable']>>().type.toBe<Page>();
     expect<BodyOf<Pages['promiseOfObservable']>>().type.toBe<Page>();
+  });
+
+  test('decorates controllers', () => {
+    @CacheResponse({ ttl: '60s', cacheIf: (body) => expect(body).type.toBe<unknown>() === undefined })
+    class Pages {
+      @CacheResponse(false)
+      value(): Page {
+        return { title: '' };
+      }
+    }
+    expect<typeof Pages>().type.toBeConstructableWith();
+  });
+
+  test('takes what belongs to HTTP', () => {
+    const key = (context: ExecutionContext) => (context.getType() === 'http' ? ['user', 1, null] : undefined);
+    expect(CacheResponse).type.toBeCallableWith({
+      ttl: 5,
+      vary: ['accept-language'],
+      key,
+      shared: true,
+      headers: ['x-total-count'],
+      clientMayRefresh: true,
+      cacheControl: 'no-cache' as const,
+    });
+    expect(CacheResponse).type.toBeCallableWith({ ttl: 5, key: () => 'text', cacheControl: false as const });
+    expect(CacheResponse).type.not.toBeCallableWith({ ttl: 5, key: async () => 'text' });
+    expect(CacheResponse).type.not.toBeCallableWith({ ttl: 5, key: () => ({ user: 1 }) });
+    expect(CacheResponse).type.not.toBeCallableWith({ ttl: 5, vary: 'cookie' });
+    expect(CacheResponse).type.not.toBeCallableWith({ ttl: 5, cacheControl: 'private' });
+    expect(CacheResponse).type.not.toBeCallableWith(true);
   });
 
   test('refuses options that can not be', () => {

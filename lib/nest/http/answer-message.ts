@@ -1,0 +1,39 @@
+import { from, lastValueFrom, type Observable, toArray } from 'rxjs';
+import { composeKey } from '../../core/keys.js';
+import { loadResponse } from './load-response.js';
+import { whyNotPlain } from './plain-body.js';
+import type { RouteCall } from './route-call.js';
+import type { RouteResponse } from './shared-response.js';
+
+/**
+ * Answers a GraphQL query, or a microservice's message, from the cache if `key` says by what; otherwise, and for all that
+ * changes something or waits for no answer (mutations, subscriptions, events, WebSockets), the handler answers.
+ */
+export async function answerMessage(call: RouteCall): Promise<Observable<unknown>> {
+  const { context, next, route, facts, warn } = call;
+  const type = context.getType<string>();
+  const isAnswered = type === 'graphql' ? isQuery(context.getArgByIndex(3)) : type === 'rpc';
+  if (!route.key || !isAnswered || facts.takesMessagesUnanswered) return next.handle();
+  const own = route.key(context);
+  if (own === undefined) return next.handle();
+  const where = `The key that the 'key' function of ${facts.name}'s @CacheResponse returned`;
+  const key = composeKey([type, facts.handler, composeKey(own, where)]);
+
+  let values: unknown[] | undefined;
+  const response = await loadResponse(call, key, async (): Promise<RouteResponse> => {
+    // A handler of messages may answer with several.
+    const made = await lastValueFrom(next.handle().pipe(toArray()));
+    values = made;
+    const why = route.hasCodec ? undefined : whyNotPlain(made, 'itself');
+    if (why === undefined) return route.withTtl({ status: 200, body: made }, made.at(-1));
+    warn(`answers with ${why}, and only plain data is stored. Return plain data, or choose a codec that knows it.`);
+    return { isPrivate: true };
+  });
+  if (values) return from(values);
+  return 'isPrivate' in response ? next.handle() : from(response.body as unknown[]);
+}
+
+/** Of GraphQL's fourth argument: what kind of operation a resolver is a part of. */
+function isQuery(info: { readonly operation?: { readonly operation?: string } } | undefined): boolean {
+  return info?.operation?.operation === 'query';
+}
