@@ -10,6 +10,16 @@ export { composeKey, type Key, type KeyPart } from './core/keys.js';
 export { Lock } from './core/lock.js';
 export { type LockOptions, LockService, type TryLockOptions } from './core/lock-service.js';
 export type { StampedeLogger } from './core/logger.js';
+export type {
+  Loaded,
+  LoadMany,
+  LoadManyOptions,
+  LoadManyProfiledOptions,
+  ManyCaching,
+  ManyValues,
+  OnKeyError,
+  ValuesByKey,
+} from './core/many.js';
 export type { NearOptions } from './core/near-options.js';
 export type {
   CacheOptions,
