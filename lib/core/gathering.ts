@@ -55,9 +55,9 @@ export class Gathering {
 
   /** What the loader of each key does. */
   load(key: string, signal: LazySignal): Promise<unknown> {
-    // A key of which one load was given up may come again.
+    // By its flight, and by the last resort of a wait that is over.
     if (this.#batch?.has(key)) this.#load();
-    this.#batch ??= new Batch((batch) => batch === this.#batch && this.#forgetBatch());
+    this.#batch ??= new Batch();
     const value = this.#batch.add(key, signal);
     if (this.#undecided.size > 0) this.decided(key);
     else this.#later ??= this.#parts.clock.after(LATER, () => this.#load());
@@ -65,15 +65,10 @@ export class Gathering {
   }
 
   #load(): void {
-    const batch = this.#batch;
-    this.#forgetBatch();
-    void batch?.load(this.#parts);
-  }
-
-  #forgetBatch(): void {
-    this.#batch = undefined;
     this.#later?.clear();
     this.#later = undefined;
+    void this.#batch?.load(this.#parts);
+    this.#batch = undefined;
   }
 }
 
@@ -82,18 +77,12 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/** What one `loadKeys` loads. */
+/** What one `loadKeys` loads: the keys that are still wanted when its turn comes. */
 class Batch {
   readonly #pending = new Map<string, Pending>();
   readonly #signal = new LazySignal();
   /** The AsyncLocalStorage context of the call, which that of each of its loaders is. */
   readonly #context = new AsyncResource('StampedeCacheBatch');
-  readonly #unused: (batch: Batch) => void;
-
-  /** @param unused called when every key in it was given up */
-  constructor(unused: (batch: Batch) => void) {
-    this.#unused = unused;
-  }
 
   has(key: string): boolean {
     return this.#pending.has(key);
@@ -127,8 +116,6 @@ class Batch {
   /** This key's value is of no use any more; when that is so for all of them, the load isn't either. */
   #giveUp(key: string, reason: unknown): void {
     this.#pending.delete(key);
-    if (this.#pending.size > 0) return;
-    this.#signal.abort(reason);
-    this.#unused(this);
+    if (this.#pending.size === 0) this.#signal.abort(reason);
   }
 }

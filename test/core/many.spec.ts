@@ -92,15 +92,25 @@ describe('getOrLoadMany', () => {
   });
 
   test('the loader runs in the AsyncLocalStorage context of the call', async () => {
-    const { cache } = setUp();
+    const { clock, cache, processes } = setUp({ processes: 2 });
     const request = new AsyncLocalStorage<string>();
     const seen: unknown[] = [];
     const load = (keys: readonly string[]) => {
-      seen.push(request.getStore());
+      seen.push([request.getStore(), ...keys]);
       return valuesOf(keys);
     };
-    await Promise.all(['one', 'two'].map((name) => request.run(name, () => cache.getOrLoadMany([name], load, '60s'))));
-    expect(seen.sort()).toEqual(['one', 'two']);
+    // Somebody else's, so that it is the reply to another command that decides it last.
+    void processes[1]!.cache.getOrLoad('z', () => clock.sleep(100), '60s');
+    await clock.advance(0);
+    const calls = [['one'], ['two', 'z']].map((keys) =>
+      request.run(keys[0]!, () => cache.getOrLoadMany(keys, load, '60s')),
+    );
+    await clock.advance(100);
+    await Promise.all(calls);
+    expect(seen).toEqual([
+      ['one', 'one'],
+      ['two', 'two'],
+    ]);
   });
 });
 
