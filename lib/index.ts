@@ -57,11 +57,14 @@ export { MemoryStore, type MemoryStoreOptions } from './memory/memory-store.js';
 export { bypassStampedeCache } from './nest/bypass.js';
 export { CacheAside } from './nest/cache-aside.decorator.js';
 export { CacheAsideInterceptor } from './nest/cache-aside.interceptor.js';
+export { CacheAsideMany } from './nest/cache-aside-many.decorator.js';
 export { CacheEvict } from './nest/cache-evict.decorator.js';
 export { CachePut } from './nest/cache-put.decorator.js';
 export { CacheResponse, type RouteHandlerDecorator } from './nest/cache-response.decorator.js';
 export type { BodyOf, CacheResponseOptions, RouteHandler } from './nest/cache-response-options.js';
 export type {
+  CacheAsideManyOptions,
+  CacheAsideManyProfileOptions,
   CacheAsideOptions,
   CacheAsideProfileOptions,
   CacheAsideSettings,
@@ -76,6 +79,7 @@ export { CacheNotInjectedError } from './nest/errors.js';
 export type { EvictedKeys, EvictionKeys } from './nest/evicted-keys.js';
 export { httpErrorCodec } from './nest/http-error-codec.js';
 export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
+export type { IdKeyFunction, IdOf, ManyMethod, ManySettings, ValueOf } from './nest/many-method.js';
 export type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './nest/method-decorator.js';
 export type {
   StampedeCacheExtras,
