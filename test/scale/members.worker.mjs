@@ -53,6 +53,23 @@ serve({
     );
     return { right: answers.every((answer) => answer === key), at: now() };
   },
+  /** The same for those who would rather have an old value. */
+  async askStale(key, callers) {
+    const load = async () => {
+      loads += 1;
+      await finished;
+      return key;
+    };
+    const windows = { ttl: '10m', staleWhileRevalidate: '10m' };
+    await Promise.all(
+      members.flatMap(({ cache }) => Array.from({ length: callers }, () => cache.getOrLoad(key, load, windows))),
+    );
+  },
+  expire: (key) => members[0].cache.expire(key),
+  /** Waits for loads in the background. */
+  async settled() {
+    await Promise.all(members.map(({ cache }) => cache.settle(60_000)));
+  },
   finish() {
     finish();
     return now();

@@ -18,6 +18,9 @@ interface Members {
   reset(): void;
   ask(key: string, callers: number): Promise<{ right: boolean; at: number }>;
   finish(): number;
+  askStale(key: string, callers: number): Promise<void>;
+  expire(key: string): Promise<void>;
+  settled(): Promise<void>;
   loads(): number;
   heap(): number;
   miss(name: string, keys: number): Promise<void>;
@@ -158,25 +161,22 @@ describe('on one Redis', () => {
     const cpu = cpuOf(await redis.client().info('cpu')) - cpuOf(cpuBefore);
     expect(sum(await crowd.each('loads'))).toBe(1);
 
-    const { get, evalsha = 0, mget = 0, pttl = 0, ...others } = stats;
+    const { get = 0, evalsha = 0, mget = 0, pttl = 0, ...others } = stats;
+    expect(others).toEqual({ set: 2, append: FOLLOWERS, publish: FOLLOWERS, del: 1 });
+    // Who happens to look at the lock just when it ends has the value by another `lead`; all others read again.
+    const lateHits = FOLLOWERS - (get - PROCESSES - 1);
+    expect(lateHits).toBeGreaterThanOrEqual(0);
     // Who waits long leads again.
-    const again = evalsha - (PROCESSES + 1);
+    const again = evalsha - (PROCESSES + 1) - lateHits;
     const looks = pttl - FOLLOWERS - again;
-    expect(mget - PROCESSES).toBe(again);
+    expect(mget).toBe(PROCESSES + lateHits + again);
     expect(looks).toBeGreaterThanOrEqual(0);
-    expect({ get, ...others }).toEqual({
-      get: 2 * PROCESSES,
-      set: 2,
-      append: FOLLOWERS,
-      publish: FOLLOWERS,
-      del: 1,
-    });
-    const commands = totalCommands(stats) - looks - 3 * again;
+    const commands = totalCommands(stats) - lateHits - looks - 3 * again;
     expect(commands).toBe(7 * PROCESSES + 1);
     expect(lock.length).toBe(lock.indexOf(',') + 17 * FOLLOWERS);
     print(
       `a contended load, ${PROCESSES * CALLERS} callers: ${commands} commands, ${FOLLOWERS} messages, ${looks} looks, ` +
-        `${again} leads again; last answer ${took.toFixed(0)} ms after the load's end; Redis ${(cpu * 1000).toFixed(0)} ms of CPU; ` +
+        `${lateHits + again} further leads; last answer ${took.toFixed(0)} ms after the load's end; Redis ${(cpu * 1000).toFixed(0)} ms of CPU; ` +
         `the lock ${lock.length} bytes (${memory} in Redis)`,
     );
   });
@@ -190,6 +190,23 @@ describe('on one Redis', () => {
       evicted = await redis.commandStats();
     });
     expect(evicted['publish']).toBe(PROCESSES);
+  });
+
+  test('old values while one process loads: no more than 2 P + 4 F + 9 commands, and no message', async () => {
+    await crowd.each('finish');
+    await crowd.each('askStale', 'stale', CALLERS);
+    await crowd.workers[0]!.call('expire', 'stale');
+    await crowd.each('reset');
+    await redis.resetStats();
+    await crowd.each('askStale', 'stale', CALLERS);
+    await crowd.each('finish');
+    await crowd.each('settled');
+    const stats = await redis.commandStats();
+    expect(sum(await crowd.each('loads'))).toBe(1);
+    expect(stats['publish']).toBeUndefined();
+    const commands = totalCommands(stats);
+    expect(commands).toBeLessThanOrEqual(2 * PROCESSES + 4 * FOLLOWERS + 9);
+    print(`a refresh in the background: ${commands} commands`);
   });
 
   test('hits: one command a process, whatever its number of callers', async () => {
@@ -266,17 +283,13 @@ describe('on a Cluster of six nodes', () => {
     await cluster?.stop();
   });
 
-  test('connections: one to each primary, and one that listens', async () => {
-    let each = 0;
-    await eventually(
-      async () => {
-        each = ((await connections()) - connectionsBefore) / PROCESSES;
-        return each === PRIMARIES + 1;
-      },
-      { within: 20_000 },
-    ).catch(() => {});
-    print(`${PROCESSES} processes: ${each} connections each, ${Math.round(crowd.heapEach / 1024)} kB of heap each`);
-    expect(each).toBe(PRIMARIES + 1);
+  test('connections: one that listens, and one to each primary, at most to each node', async () => {
+    const each = ((await connections()) - connectionsBefore) / PROCESSES;
+    print(
+      `${PROCESSES} processes: ${each.toFixed(1)} connections each, ${Math.round(crowd.heapEach / 1024)} kB of heap each`,
+    );
+    expect(each).toBeGreaterThanOrEqual(PRIMARIES + 1);
+    expect(each).toBeLessThanOrEqual(cluster.nodes.length + 1);
   });
 
   test('a contended load: F messages, each to every other node: F × (nodes − 1) on the bus', async () => {
