@@ -47,7 +47,7 @@ describe('getOrLoadMany', () => {
   });
 
   test('more than a thousand are done a thousand at a time', async () => {
-    const { clock, cache, store } = setUp();
+    const { clock, cache } = setUp();
     const keys = Array.from({ length: 2_500 }, (_, i) => `key${i}`);
     const load = slowLoadMany(clock, 0, valuesOf);
     const call = follow(cache.getOrLoadMany(keys, load, '60s'));
@@ -56,7 +56,6 @@ describe('getOrLoadMany', () => {
     await clock.advance(0);
     expect(call.value).toEqual(valuesOf(keys));
     expect(load.calls.map(({ length }) => length)).toEqual([1_000, 1_000, 500]);
-    expect(store.count('read')).toBe(3);
   });
 
   test('a Map gives values by key; a key that it has not is undefined, and stored as that', async () => {
