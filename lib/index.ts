@@ -10,6 +10,16 @@ export { composeKey, type Key, type KeyPart } from './core/keys.js';
 export { Lock } from './core/lock.js';
 export { type LockOptions, LockService, type TryLockOptions } from './core/lock-service.js';
 export type { StampedeLogger } from './core/logger.js';
+export type {
+  Loaded,
+  LoadMany,
+  LoadManyOptions,
+  LoadManyProfiledOptions,
+  ManyCaching,
+  ManyValues,
+  OnKeyError,
+  ValuesByKey,
+} from './core/many.js';
 export type { NearOptions } from './core/near-options.js';
 export type {
   CacheOptions,
@@ -46,9 +56,12 @@ export { MemoryServer, type MemoryServerOptions } from './memory/memory-server.j
 export { MemoryStore, type MemoryStoreOptions } from './memory/memory-store.js';
 export { bypassStampedeCache } from './nest/bypass.js';
 export { CacheAside } from './nest/cache-aside.decorator.js';
+export { CacheAsideMany } from './nest/cache-aside-many.decorator.js';
 export { CacheEvict } from './nest/cache-evict.decorator.js';
 export { CachePut } from './nest/cache-put.decorator.js';
 export type {
+  CacheAsideManyOptions,
+  CacheAsideManyProfileOptions,
   CacheAsideOptions,
   CacheAsideProfileOptions,
   CacheAsideSettings,
@@ -66,6 +79,7 @@ export { CacheResponse, type RouteHandlerDecorator } from './nest/http/cache-res
 export type { BodyOf, CacheControl, CacheResponseOptions, RouteHandler } from './nest/http/cache-response-options.js';
 export { httpErrorCodec } from './nest/http-error-codec.js';
 export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
+export type { IdKeyFunction, IdOf, ManyMethod, ManySettings, ValueOf } from './nest/many-method.js';
 export type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './nest/method-decorator.js';
 export type {
   StampedeCacheExtras,

@@ -2,6 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { Answer } from './answer.js';
 import type { Clock, Timer } from './clock.js';
+import type { LazySignal } from './lazy-signal.js';
 import type { ResolvedLoadOptions } from './options.js';
 import type { Provenance } from './provenance.js';
 
@@ -14,12 +15,19 @@ export interface LoadContext {
 /** Makes the value. */
 export type Loader<T> = (context: LoadContext) => T | PromiseLike<T>;
 
+/** What makes a caller one that nobody waits for: the AsyncLocalStorage context of its loader, which is not that of its maker. */
+export interface Background {
+  readonly context: AsyncResource;
+}
+
 /** One call: what it asks for, since when, and the promise it waits on, which settles once. */
 export class Caller {
   readonly promise: Promise<unknown>;
-  readonly loader: Loader<unknown>;
+  readonly loader: (signal: LazySignal) => unknown;
   readonly options: ResolvedLoadOptions;
   readonly startedAt: number;
+  /** Its loader is one of those that `maxConcurrentLoads` counts. */
+  readonly takesTurns: boolean = true;
   /** The flight it is in wants to know when it leaves early. */
   onLeave: (() => void) | undefined;
   /** Nobody waits for it: it stands in for those who were answered with the old value. */
@@ -39,10 +47,10 @@ export class Caller {
   #stopAborting: (() => void) | undefined;
 
   constructor(
-    loader: Loader<unknown>,
+    loader: (signal: LazySignal) => unknown,
     options: ResolvedLoadOptions,
     startedAt: number,
-    background?: { readonly context: AsyncResource },
+    background?: Background,
   ) {
     this.loader = loader;
     this.isBackground = background !== undefined;
@@ -61,9 +69,13 @@ export class Caller {
   inBackground(nobody: AsyncResource, now: number): Caller {
     const { options } = this;
     const context = options.refreshContext === 'caller' ? this.#context : nobody;
-    const caller = new Caller(this.loader, { ...options, signal: undefined, reload: false }, now, { context });
+    const caller = this.standIn({ ...options, signal: undefined, reload: false }, now, { context });
     caller.promise.catch(() => {});
     return caller;
+  }
+
+  protected standIn(options: ResolvedLoadOptions, startedAt: number, background: Background): Caller {
+    return new Caller(this.loader, options, startedAt, background);
   }
 
   /** Whether the error of an earlier load will do. */

@@ -48,6 +48,12 @@ export class InvalidKeyError extends TypeError {
   }
 }
 
+/** What a loader of many returned can't be matched with what it was asked for. */
+export class InvalidLoadResultError extends TypeError {
+  readonly code = 'INVALID_LOAD_RESULT';
+  override readonly name = 'InvalidLoadResultError';
+}
+
 /** The caller's `wait` ended while another call's load was still running. */
 export class CacheWaitTimeoutError extends StampedeCacheError {
   readonly code = 'CACHE_WAIT_TIMEOUT';

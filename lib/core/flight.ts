@@ -145,15 +145,11 @@ export class Flight {
 
   /** After a wake-up the value is probably there, so that a plain read will do. */
   async #read(joined: number, { waitedFor }: Round): Promise<Next> {
-    try {
-      const options = this.#callers.first?.options;
-      const { texts, now } = await this.#tower.store.read([this.key], options !== undefined && needsAge(options));
-      const [text] = texts;
-      if (typeof text === 'string' && this.#answer(text, joined, now)) return 'concluded';
-      return { look: 'lead', waitedFor };
-    } catch (error) {
-      return { storeAway: error };
-    }
+    const options = this.#callers.first?.options;
+    const found = await this.#tower.look(this.key, options !== undefined && needsAge(options));
+    if ('storeAway' in found) return found;
+    if (typeof found.text === 'string' && this.#answer(found.text, joined, found.now)) return 'concluded';
+    return { look: 'lead', waitedFor };
   }
 
   /** Rechecks and asks for the lock in one step. Whoever gets it loads; whoever doesn't follows. */

@@ -1,5 +1,7 @@
 /** A signal that is made when somebody looks at it: most never do, and making one costs more than all the rest of a load. */
 export class LazySignal {
+  /** Called once, when it aborts. */
+  onAbort: ((reason: unknown) => void) | undefined;
   #controller: AbortController | undefined;
   #aborted: { readonly reason: unknown } | undefined;
 
@@ -17,7 +19,9 @@ export class LazySignal {
   }
 
   abort(reason: unknown): void {
-    this.#aborted ??= { reason };
+    if (this.#aborted) return;
+    this.#aborted = { reason };
     this.#controller?.abort(reason);
+    this.onAbort?.(reason);
   }
 }

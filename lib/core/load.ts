@@ -47,7 +47,7 @@ export class Load {
       startedAt = clock.now();
       return this.#context.isAborted ? undefined : owner.loader(this.#context);
     };
-    const loaded = owner.inItsContext(() => limit(load));
+    const loaded = owner.inItsContext(() => (owner.takesTurns ? limit(load) : load()));
     loaded.then(
       (value) => this.#finish({ is: 'value', value, duration: duration() }),
       (error) => this.#finish({ is: 'error', error, duration: duration() }),

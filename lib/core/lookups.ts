@@ -25,6 +25,7 @@ export class Lookups {
   readonly #kept: Kept;
   readonly #near: NearCache | undefined;
   readonly #reads: Reads<Caller | Peek, ReadStart | undefined>;
+  readonly #looks: Reads<(found: Found<undefined>) => void>;
   /**
    * What is stored says until when it is fresh, if there is a near cache, or other calls have windows: so those without need the
    * store's time, too.
@@ -36,12 +37,20 @@ export class Lookups {
     this.#tower = tower;
     this.#flights = flights;
     this.#kept = kept;
+    const read = (keys: readonly string[], withTime: boolean) => tower.store.read(keys, withTime);
     this.#near = near;
     this.#needsTime = near !== undefined;
     this.#reads = new Reads(
-      (keys, withTime) => tower.store.read(keys, withTime),
-      (key, readers, found) => this.#deliver(key, readers, found),
+      read,
+      (...delivered) => this.#deliver(...delivered),
       () => near?.startRead(),
+    );
+    this.#looks = new Reads(
+      read,
+      (_key, looking, found) => {
+        for (const look of looking) look(found);
+      },
+      () => undefined,
     );
   }
 
@@ -56,6 +65,11 @@ export class Lookups {
 
   peek(key: string): Promise<Answer | undefined> {
     return new Promise((look) => this.#reads.add(key, { look }, true));
+  }
+
+  /** For a flight, which knows what to do with it. Many may be woken in one tick, by the end of a load of many keys. */
+  look(key: string, withTime: boolean): Promise<Found<undefined>> {
+    return new Promise((found) => this.#looks.add(key, found, withTime));
   }
 
   /** From now on nothing that was kept is answered. */

@@ -19,6 +19,16 @@ import { Kept } from './kept.js';
 import { LastResort } from './last-resort.js';
 import type { LimitLoads } from './load.js';
 import { Lookups } from './lookups.js';
+import {
+  type Loaded,
+  type LoadMany,
+  loadMany,
+  type ManyCaching,
+  type ManyValues,
+  type OnKeyError,
+  splitOnKeyError,
+  type ValuesByKey,
+} from './many.js';
 import { NearCache } from './near-cache.js';
 import type { ResolvedNear } from './near-options.js';
 import {
@@ -75,6 +85,7 @@ export class StampedeCache {
       readEntry: (key, text, caller) => readEntry(events, key, text, (caller?.options ?? policy).codec),
       keep: (key, answer, entry) => kept.keep(key, answer, entry),
       depart: (flight) => this.#flights.depart(flight),
+      look: (key, withTime) => this.#lookups.look(key, withTime),
       read: (key, callers) => {
         for (const caller of callers) this.#lookups.read(key, caller);
       },
@@ -124,10 +135,7 @@ export class StampedeCache {
     const near = this.#near !== undefined && options.near ? this.#nearHit(key, loader, options) : undefined;
     if (near) return near as Promise<T>;
     const caller = new Caller(loader, options, this.#tower.clock.now());
-    const flight = this.#flights.of(key);
-    // Who may get an old value looks for it first, even while others load.
-    if (flight && !looksAtAge(options) && !flight.isBackground) flight.join([caller]);
-    else this.#lookups.read(key, caller);
+    this.#ask(key, caller);
     return caller.promise as Promise<T>;
   }
 
@@ -140,6 +148,71 @@ export class StampedeCache {
       this.#flights.refresh(key, new Caller(loader, options, clock.now()), found.freshUntil);
     options.told?.({ is: 'hit', left: found.freshHere - clock.now() });
     return Promise.resolve(found.answer.for(options.isolate));
+  }
+
+  /** The same for one of many, who is a caller already. */
+  #answerNear(key: string, caller: Caller): boolean {
+    const { options } = caller;
+    const found = options.near && !caller.settled ? this.#near?.get(key) : undefined;
+    if (!found) return false;
+    const { events, clock, random } = this.#tower;
+    if (events.observed) events.emit({ type: 'near-hit', key });
+    if (options.earlyRefresh > 0 && found.isDueEarly(clock.now(), options.earlyRefresh, random))
+      this.#flights.refresh(key, caller, found.freshUntil);
+    caller.answer(found.answer, { is: 'hit', left: found.freshHere - clock.now() });
+    return true;
+  }
+
+  /**
+   * The values of many keys. Each is found, loaded or waited for as `getOrLoad` does, under a lock of its own; but they are
+   * read together, and those that this process has to load are loaded together, by one `loadMany`. It is called once more for
+   * keys that become this process's later, as when another one dies. More than 1,000 keys are done a thousand at a time.
+   *
+   * @param keys in any number and order; of equal ones one is asked for
+   * @param load gets the keys to load and `{ signal }`, which aborts when none of their values is of use any more; gives an
+   *   array with a value for each in their order, or a `Map` by key in which one that has no value is missing (that is stored
+   *   as `undefined`). An `Error` in the place of a value is the failure of that key's load alone.
+   * @param options as for `getOrLoad`, for each key; and `errors`
+   * @returns the values, in the order of the keys
+   * @throws what `getOrLoad` throws, for the first key that fails; the others are loaded and stored all the same. With
+   *   `errors: 'return'` the `Error` stands in the value's place instead
+   * @throws InvalidLoadResultError when what `loadMany` returned can't be matched with the keys
+   * @example
+   * const keys = ids.map((id) => `product:${id}`);
+   * const products = await cache.getOrLoadMany(keys, (missing) => this.products.findByKeys(missing), '60s');
+   */
+  getOrLoadMany<T, E extends OnKeyError = 'throw'>(
+    keys: readonly string[],
+    load: LoadMany<ManyValues<T>>,
+    options: ManyCaching<T, E>,
+  ): Promise<Loaded<T, E>[]>;
+  getOrLoadMany<T, E extends OnKeyError = 'throw'>(
+    keys: readonly string[],
+    load: LoadMany<ValuesByKey<T>>,
+    options: ManyCaching<T | undefined, E>,
+  ): Promise<Loaded<T | undefined, E>[]>;
+  async getOrLoadMany<T>(
+    keys: readonly string[],
+    load: LoadMany<unknown>,
+    options: ManyCaching<T>,
+  ): Promise<unknown[]> {
+    if (typeof load !== 'function') throw new InvalidOptionError('loadMany', load, 'a function that makes the values');
+    const { errors, caching } = splitOnKeyError(options);
+    return this.getOrLoadManyResolved(keys, load, resolveLoadOptions(caching, this.#policy), errors);
+  }
+
+  /** @internal The same for options that were resolved before. */
+  async getOrLoadManyResolved(
+    keys: readonly string[],
+    loadKeys: LoadMany<unknown>,
+    options: ResolvedLoadOptions,
+    errors: OnKeyError,
+  ): Promise<unknown[]> {
+    if (!Array.isArray(keys)) throw new InvalidOptionError('keys', keys, 'an array of keys');
+    for (const key of keys) checkKey(key);
+    const { clock, limitLoads } = this.#tower;
+    const ask = (key: string, caller: Caller) => this.#answerNear(key, caller) || this.#ask(key, caller);
+    return loadMany(keys, { loadKeys, clock, limitLoads, options, errors, ask });
   }
 
   /** @internal Options over this cache's defaults. */
@@ -245,6 +318,13 @@ export class StampedeCache {
   /** What may take off, or has, and what has a lock besides. */
   get #underWay(): Promise<void>[] {
     return [...this.#lookups.underWay, ...this.#flights.underWay, ...this.#writes.underWay];
+  }
+
+  #ask(key: string, caller: Caller): void {
+    const flight = this.#flights.of(key);
+    // Who may get an old value looks for it first, even while others load.
+    if (flight && !looksAtAge(caller.options) && !flight.isBackground) flight.join([caller]);
+    else this.#lookups.read(key, caller);
   }
 
   #peek(key: string): Promise<Answer | undefined> {

@@ -6,6 +6,7 @@ import type { Flight } from './flight.js';
 import type { LastResort } from './last-resort.js';
 import type { LimitLoads } from './load.js';
 import type { ErrorCodec } from './outcome.js';
+import type { Found } from './reads.js';
 import type { StoredEntry } from './store.js';
 
 /** What a flight needs of the cache that it belongs to. */
@@ -19,6 +20,8 @@ export interface Tower extends Coordination {
   keep(key: string, answer: Answer, entry: StoredEntry): void;
   /** Calls of the flight's key that come from now on don't join it. */
   depart(flight: Flight): void;
+  /** What the store has for a flight's key: one read for all flights that look in the same tick. */
+  look(key: string, withTime: boolean): Promise<Found<undefined>>;
   /** These callers go round again, from the read. */
   read(key: string, callers: readonly Caller[]): void;
   /** These callers go round again, from the lead. */

@@ -6,7 +6,7 @@ import { CacheNotInjectedError } from './errors.js';
 import type { KeyOfCall } from './key-of-call.js';
 import type { AsyncMethod, AsyncMethodDecorator } from './method-decorator.js';
 import { noteProfile } from './profile-uses.js';
-import { isDoneByOverride, runAsOverride } from './super-calls.js';
+import { type IsSame, isDoneByOverride, runAsOverride } from './super-calls.js';
 import { cacheAccessToken } from './tokens.js';
 
 /** One call of a decorated method that is not left alone. */
@@ -16,8 +16,11 @@ export interface DecoratedCall<K> {
   readonly key: K;
   /** The class and the method, as in `ProductsService.find`. */
   readonly where: string;
+  readonly args: readonly unknown[];
   /** Runs the method itself. */
   proceed(): Promise<unknown>;
+  /** The same with other arguments. */
+  proceedWith(args: readonly unknown[]): Promise<unknown>;
 }
 
 export interface Decoration<K> {
@@ -28,6 +31,8 @@ export interface Decoration<K> {
   /** The name of the profile, if it has one: looked for at boot. */
   readonly profile?: string | undefined;
   readonly keyOf: KeyOfCall<K>;
+  /** Whether a call by `super` is about what its override is about already. By default when their keys are the same. */
+  readonly isSame?: IsSame<K>;
   /** What a call is turned into. */
   around(call: DecoratedCall<K>): Promise<unknown>;
 }
@@ -39,7 +44,7 @@ type Method = (this: object | undefined, ...args: unknown[]) => Promise<unknown>
  * `around`. Its name, length and metadata are the method's, so that decorators above and below it find what they expect.
  */
 export function decorateMethod<M extends AsyncMethod, K>(decoration: Decoration<K>): AsyncMethodDecorator<M> {
-  const { decorator, cache, profile, keyOf, around } = decoration;
+  const { decorator, cache, profile, keyOf, isSame = Object.is, around } = decoration;
   const token = cacheAccessToken(cache);
   return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
     const where = nameOf(target, property);
@@ -55,9 +60,10 @@ export function decorateMethod<M extends AsyncMethod, K>(decoration: Decoration<
       const key = keyOf(this, args, where);
       if (key === undefined) return method.apply(this, args);
       const run = { decorator, access, key };
-      if (isDoneByOverride(run)) return method.apply(this, args);
-      const proceed = () => method.apply(this, args);
-      return around({ access, key, where, proceed: overrides ? () => runAsOverride(run, proceed) : proceed });
+      if (isDoneByOverride(run, isSame as IsSame<unknown>)) return method.apply(this, args);
+      const call = (given: readonly unknown[]) => method.apply(this, given as unknown[]);
+      const proceedWith = overrides ? (given: readonly unknown[]) => runAsOverride(run, () => call(given)) : call;
+      return around({ access, key, where, args, proceed: () => proceedWith(args), proceedWith });
     };
     becomeLike(decorated, method);
     (descriptor as PropertyDescriptor).value = decorated;

@@ -1,5 +1,12 @@
 import { InvalidOptionError } from '../core/errors.js';
 import type { LockOptions } from '../core/lock-service.js';
+import {
+  type LoadManyOptions,
+  type LoadManyProfiledOptions,
+  type ManyCaching,
+  type OnKeyError,
+  splitOnKeyError,
+} from '../core/many.js';
 import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from '../core/option-names.js';
 import {
   type Caching,
@@ -30,6 +37,32 @@ export interface CacheAsideProfileOptions<T = unknown> extends Omit<ProfiledOpti
 
 /** What `@CacheAside` takes after the key. */
 export type CacheAsideSettings<T> = Ttl<T> | ProfileName | CacheAsideOptions<T> | CacheAsideProfileOptions<T>;
+
+/** What the method with `@CacheAsideMany` returns: a value for each id in their order, or a `Map` by id. */
+export type ManyReturned = 'array' | 'map';
+
+interface ManyChoice<R extends ManyReturned> {
+  /** What the method returns: an array with a value for each id, in their order, or a `Map` by id. Default `'array'`. */
+  readonly returns?: R;
+}
+
+/** The options of `@CacheAsideMany`: those of `getOrLoadMany`, for every call of the method. */
+export interface CacheAsideManyOptions<
+  T = unknown,
+  E extends OnKeyError = OnKeyError,
+  R extends ManyReturned = ManyReturned,
+> extends Omit<LoadManyOptions<T, E>, 'signal'>,
+    ManyChoice<R>,
+    CacheChoice {}
+
+/** The options of `@CacheAsideMany` with a profile: the profile's, and others in the place of some. */
+export interface CacheAsideManyProfileOptions<
+  T = unknown,
+  E extends OnKeyError = OnKeyError,
+  R extends ManyReturned = ManyReturned,
+> extends Omit<LoadManyProfiledOptions<T, E>, 'signal'>,
+    ManyChoice<R>,
+    CacheChoice {}
 
 /** The options of `@CachePut`: those of `set`. */
 export interface CachePutOptions<T = unknown> extends SetOptions<T>, CacheChoice {}
@@ -96,6 +129,26 @@ const ASIDE_NAMES: OptionNames<CacheAsideProfileOptions> = { ...CACHE_ASIDE_NAME
 export function checkCacheAsideOptions<T>(given: CacheAsideSettings<T>): CheckedProfile<Caching<T>> {
   const { cache, options } = split(given, ASIDE_NAMES, '@CacheAside');
   return { cache, options, profile: checkCaching(options) };
+}
+
+const MANY_NAMES: OptionNames<CacheAsideManyProfileOptions> = { ...ASIDE_NAMES, errors: true, returns: true };
+
+/** What `@CacheAsideMany` takes after the key. */
+export type CacheAsideManySettings<T> =
+  | Ttl<T>
+  | ProfileName
+  | CacheAsideManyOptions<T>
+  | CacheAsideManyProfileOptions<T>;
+
+/** @throws InvalidOptionError naming the option */
+export function checkCacheAsideManyOptions<T>(
+  given: CacheAsideManySettings<T>,
+): CheckedProfile<Caching<T>> & { readonly errors: OnKeyError; readonly returns: ManyReturned } {
+  const { cache, options } = split(given, MANY_NAMES, '@CacheAsideMany');
+  const { returns = 'array', ...rest } = Object(options) as ManyChoice<ManyReturned>;
+  if (returns !== 'array' && returns !== 'map') throw new InvalidOptionError('returns', returns, "'array' or 'map'");
+  const { errors, caching } = splitOnKeyError<T>(typeof options === 'object' ? (rest as ManyCaching<T>) : options);
+  return { cache, errors, returns, options: caching, profile: checkCaching(caching) };
 }
 
 /** @throws InvalidOptionError naming the option */

@@ -1,4 +1,5 @@
-import type { Caching, ResolvedLoadOptions } from '../core/options.js';
+import type { OnKeyError } from '../core/many.js';
+import type { Caching, LoadOptions, ResolvedLoadOptions } from '../core/options.js';
 import { StampedeCache } from '../core/stampede-cache.js';
 
 /** `getOrLoad` of whichever cache, with options that are known before. */
@@ -6,15 +7,39 @@ export type GetOrLoad<T> = (cache: StampedeCache, key: string, load: () => Promi
 
 /** Resolves the options once for each cache, not for each call. */
 export function getOrLoadWith<T>(options: Caching<T>): GetOrLoad<T> {
-  const resolved = new WeakMap<StampedeCache, ResolvedLoadOptions>();
+  const resolve = resolveOnce(options);
   return (cache, key, load) => {
     // What a test has put in the cache's place has only what is public.
     if (!(cache instanceof StampedeCache)) return (cache as StampedeCache).getOrLoad(key, load, options);
+    return cache.getOrLoadResolved(key, load, resolve(cache));
+  };
+}
+
+/** `getOrLoadMany` of whichever cache, with options that are known before. */
+export type GetOrLoadMany = (
+  cache: StampedeCache,
+  keys: readonly string[],
+  load: (keys: readonly string[]) => Promise<unknown[]>,
+) => Promise<unknown[]>;
+
+/** The same for many. */
+export function getOrLoadManyWith(caching: Caching<unknown>, errors: OnKeyError): GetOrLoadMany {
+  const resolve = resolveOnce(caching);
+  return (cache, keys, load) => {
+    if (cache instanceof StampedeCache) return cache.getOrLoadManyResolved(keys, load, resolve(cache), errors);
+    const options = errors === 'throw' ? caching : { ...(caching as LoadOptions), errors };
+    return (cache as StampedeCache).getOrLoadMany(keys, load, options);
+  };
+}
+
+function resolveOnce<T>(options: Caching<T>): (cache: StampedeCache) => ResolvedLoadOptions {
+  const resolved = new WeakMap<StampedeCache, ResolvedLoadOptions>();
+  return (cache) => {
     let known = resolved.get(cache);
     if (!known) {
       known = cache.resolve(options);
       resolved.set(cache, known);
     }
-    return cache.getOrLoadResolved(key, load, known);
+    return known;
   };
 }

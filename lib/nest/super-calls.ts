@@ -30,10 +30,13 @@ export async function runAsOverride<T>(run: Run, body: () => Promise<T>): Promis
   }
 }
 
+/** Whether what one call is about is what another is about as well. */
+export type IsSame<K> = (one: K, other: K) => boolean;
+
 /** Whether an override does the very same already, so that what it calls by `super` has nothing to add. */
-export function isDoneByOverride({ decorator, access, key }: Run): boolean {
+export function isDoneByOverride({ decorator, access, key }: Run, isSame: IsSame<unknown>): boolean {
   for (let frame = frames.getStore(); frame; frame = frame.outer) {
-    if (!frame.over && frame.decorator === decorator && frame.access === access && frame.key === key) return true;
+    if (!frame.over && frame.decorator === decorator && frame.access === access && isSame(frame.key, key)) return true;
   }
   return false;
 }

@@ -1,4 +1,5 @@
 import type { Client } from './client.js';
+import { gatherWrites } from './gather-writes.js';
 
 /** A Lua script, sent as EVALSHA and, where the server doesn't know it yet, as EVAL. */
 export interface Script {
@@ -17,6 +18,7 @@ export function runScript(
   args: readonly string[],
 ): Promise<unknown> {
   if (!(script.name in client)) client.defineCommand(script.name, { lua: script.lua });
+  gatherWrites(client);
   return (client as unknown as Record<string, Run>)[script.name]!(keys.length, ...keys, ...args);
 }
 

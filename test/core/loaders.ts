@@ -65,3 +65,27 @@ export function follow<T>(promise: Promise<T>): Followed<T> {
 export function expectAll<T>(calls: readonly Followed<T>[], value: T): void {
   expect(calls).toEqual(calls.map(() => ({ value, error: undefined, settled: true })));
 }
+
+/** A loader of many: which keys it was given, each time. */
+export interface CountedLoadMany<T> {
+  (keys: readonly string[], context: LoadContext): Promise<T>;
+  readonly calls: readonly (readonly string[])[];
+  readonly signals: readonly AbortSignal[];
+}
+
+/** A loader of many that takes `time` milliseconds of the clock (0: none) and then gives what `make` makes of its keys. */
+export function slowLoadMany<T>(
+  clock: TestClock,
+  time: number,
+  make: (keys: readonly string[], call: number) => T,
+): CountedLoadMany<T> {
+  const calls: (readonly string[])[] = [];
+  const signals: AbortSignal[] = [];
+  const load = async (keys: readonly string[], { signal }: LoadContext) => {
+    const call = calls.push(keys);
+    signals.push(signal);
+    if (time > 0) await clock.sleep(time);
+    return make(keys, call);
+  };
+  return Object.assign(load, { calls, signals });
+}

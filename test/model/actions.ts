@@ -20,6 +20,8 @@ export type Action =
   | CallAction
   /** Every process calls at once. */
   | (Omit<CallAction, 'type'> & { readonly type: 'crowd' })
+  /** One call for both keys; what `is` says holds for `key`, the other one is stored. */
+  | (Omit<CallAction, 'type'> & { readonly type: 'many' })
   | { readonly type: 'get' | 'evict' | 'expire' | 'set'; readonly process: number; readonly key: string }
   | { readonly type: 'resubscribe' | 'lose wake-ups' | 'crash'; readonly process: number }
   | { readonly type: 'slow'; readonly process: number; readonly slow: Slowness }
@@ -40,6 +42,8 @@ const calls = {
 };
 const call = fc.record({ type: fc.constant('call' as const), ...calls });
 const crowd = fc.record({ type: fc.constant('crowd' as const), ...calls });
+
+const many = fc.record({ type: fc.constant('many' as const), ...calls });
 
 const onKey = <T extends string>(type: T) => fc.record({ type: fc.constant(type), process, key });
 const onProcess = <T extends string>(type: T) => fc.record({ type: fc.constant(type), process });
@@ -85,6 +89,7 @@ const common = [
   { weight: 6, arbitrary: slow },
   { weight: 10, arbitrary: call },
   { weight: 3, arbitrary: crowd },
+  { weight: 3, arbitrary: many },
   { weight: 5, arbitrary: onKey('evict') },
   { weight: 1, arbitrary: onKey('expire') },
   { weight: 2, arbitrary: onKey('set') },

@@ -8,14 +8,27 @@ import { MemoryServer } from '../../lib/memory/memory-server.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { settle, TestClock } from '../support/clock.js';
 import type { Action, CallAction } from './actions.js';
-import { type CallRecord, History, type LoadRecord, type Origin, type WriteRecord } from './history.js';
+import {
+  type CallRecord,
+  History,
+  type LoadRecord,
+  type LockRecord,
+  type Origin,
+  type WriteRecord,
+} from './history.js';
 import { ScheduledStore } from './scheduled-store.js';
+
+/** A load that is about to run: with which lock, if it has one. */
+interface Starting {
+  readonly alone: boolean;
+  readonly lock: LockRecord | undefined;
+}
 
 interface Process extends Stampede {
   readonly index: number;
   readonly store: ScheduledStore;
-  /** The loader that starts next runs without a lock: the event before it said so. */
-  startsAlone: boolean;
+  /** Loads, by key, that an event has told and whose loader has not run yet; the last one's runs first. */
+  readonly starting: Map<string, Starting[]>;
 }
 
 export class World {
@@ -35,9 +48,9 @@ export class World {
     const memory = new MemoryStore({ server: this.#server });
     const store = new ScheduledStore(memory, index, this.#scheduler, this.history, this.#clock);
     const parts = { store, clock: ticking(this.#clock), random: () => 0.5 };
-    const process: Process = { ...createStampede(parts, options), index, store, startsAlone: false };
+    const process: Process = { ...createStampede(parts, options), index, store, starting: new Map() };
     process.cache.events.subscribe((event) => {
-      if (event.type === 'load') process.startsAlone = event.alone;
+      if (event.type === 'load') this.#starts(process, event);
       if (event.type === 'store-error') this.history.troubled(index, event.command);
     });
     return process;
@@ -94,6 +107,9 @@ export class World {
       case 'crowd':
         for (const each of this.#processes) if (!each.store.crashed) this.#call(each, action);
         break;
+      case 'many':
+        this.#callMany(process, action);
+        break;
       case 'get':
         this.#get(process, action.key);
         break;
@@ -127,19 +143,34 @@ export class World {
   }
 
   #call(process: Process, action: Omit<CallAction, 'type'>): void {
-    const { key, is, wait } = action;
+    const { key, wait } = action;
     const leaving = new AbortController();
-    const options: LoadOptions<Origin> = {
-      ttl: is === 'ttl 0' ? 0 : is === 'short' ? 500 : '1h',
-      signal: leaving.signal,
-      abortWhenUnused: action.abortWhenUnused,
-      ...(is === 'refused' && { cacheIf: () => false }),
-      ...(wait !== 'long' && { wait: 300, onWaitTimeout: wait }),
-    };
+    const options = { ...optionsOf(action), signal: leaving.signal, abortWhenUnused: action.abortWhenUnused };
     const call = this.#begin(process, `calls ${key}`, key, wait === 'long');
     this.#settle(call, process.cache.getOrLoad(key, this.#loader(process, action), options));
-    if (action.leaves)
-      void this.#soon(`the caller of ${call.startedAt} leaves`).then(() => leaving.abort(new Error('left')));
+    if (action.leaves) this.#leave(call, leaving);
+  }
+
+  /** Who leaves one of many can't end the load of that one alone, so this has no `abortWhenUnused`. */
+  #callMany(process: Process, action: Omit<CallAction, 'type'>): void {
+    const leaving = new AbortController();
+    const keys = action.key === 'a' ? ['a', 'b'] : ['b', 'a'];
+    const calls = keys.map((key) => this.#begin(process, `calls ${key}, as one of many`, key, action.wait === 'long'));
+    const options = { ...optionsOf(action), signal: leaving.signal, errors: 'return' } as const;
+    const answers = process.cache.getOrLoadMany(keys, this.#manyLoader(process, action), options);
+    for (const [i, call] of calls.entries()) {
+      const answer = answers.then((found) => {
+        const each = found[i];
+        if (each instanceof Error) throw each;
+        return each;
+      });
+      this.#settle(call, answer);
+    }
+    if (action.leaves) this.#leave(calls[0]!, leaving);
+  }
+
+  #leave(call: CallRecord, leaving: AbortController): void {
+    void this.#soon(`the caller of ${call.startedAt} leaves`).then(() => leaving.abort(new Error('left')));
   }
 
   #get(process: Process, key: string): void {
@@ -187,10 +218,33 @@ export class World {
     };
   }
 
-  #beginLoad({ index, store, startsAlone }: Process, key: string): LoadRecord {
-    const lock = startsAlone ? undefined : this.history.locks.get(store.led.get(key) ?? '');
+  #manyLoader(
+    process: Process,
+    { key: first, is, ticks }: Omit<CallAction, 'type'>,
+  ): (keys: readonly string[], context: { signal: AbortSignal }) => Promise<(Origin | Error)[]> {
+    return async (keys, { signal }) => {
+      const loads = keys.map((key) => this.#beginLoad(process, key));
+      const end = (how: string) => {
+        for (const load of loads) load.endedAt ??= this.history.step(`${process.index}: load ${load.id} ${how}`);
+      };
+      signal.addEventListener('abort', () => end('is aborted'));
+      for (let tick = 0; tick < ticks; tick++) await this.#soon(`loads ${loads.map(({ id }) => id)} go on`);
+      end('ends');
+      return loads.map(({ id, key }) =>
+        is === 'throws' && key === first ? new Error(JSON.stringify({ load: id })) : { load: id },
+      );
+    };
+  }
+
+  #starts({ store, starting }: Process, { key, alone }: { key: string; alone: boolean }): void {
+    const lock = alone ? undefined : this.history.locks.get(store.led.get(key) ?? '');
+    starting.set(key, [...(starting.get(key) ?? []), { alone, lock }]);
+  }
+
+  #beginLoad({ index, starting }: Process, key: string): LoadRecord {
+    const { alone, lock } = starting.get(key)?.pop() ?? { alone: true, lock: undefined };
     const storeWasAway = this.history.wasTroubled(index);
-    return this.history.begin({ key, process: index, alone: startsAlone, storeWasAway, lock });
+    return this.history.begin({ key, process: index, alone, storeWasAway, lock });
   }
 
   #write({ cache, index }: Process, type: WriteRecord['type'], key: string): void {
@@ -214,6 +268,14 @@ export class World {
   #soon(label: string): Promise<void> {
     return this.#scheduler.schedule(Promise.resolve(), label);
   }
+}
+
+function optionsOf({ is, wait }: Omit<CallAction, 'type'>): LoadOptions<Origin> {
+  return {
+    ttl: is === 'ttl 0' ? 0 : is === 'short' ? 500 : '1h',
+    ...(is === 'refused' && { cacheIf: () => false }),
+    ...(wait !== 'long' && { wait: 300, onWaitTimeout: wait }),
+  };
 }
 
 /** Two moments are never the same, as on a real clock. */

@@ -53,6 +53,13 @@ export interface Insisted {
   readonly lastAt: number;
 }
 
+export interface ManyQuestion extends Pick<LoadOptions, 'lease' | 'wait'> {
+  /** The moment in which it asks. */
+  readonly at?: number;
+  /** Milliseconds that loading takes, however many keys there are. */
+  readonly takes?: number;
+}
+
 export interface Held {
   readonly fencingToken: number;
   readonly from: number;
@@ -62,6 +69,8 @@ export interface Held {
 interface Member {
   start(): Promise<void>;
   ask(key: string, question: Question & { readonly at?: number }): Promise<Answer[]>;
+  askMany(keys: readonly string[], question: ManyQuestion): Promise<unknown[]>;
+  loadedTogether(): Promise<number[]>;
   keepAsking(key: string, insistence: Insistence): Promise<Insisted>;
   evict(key: string): Promise<void>;
   get(key: string): Promise<unknown>;

@@ -21,8 +21,9 @@ const { cache, locks, start } = createStampede({ store, logger }, options);
 const now = () => performance.timeOrigin + performance.now();
 
 /** A load is told to a file, so that it counts even if this process is killed in the middle of it. */
-function note(what, key) {
-  appendFileSync(log, `${JSON.stringify({ what, key, pid: process.pid, at: now() })}\n`);
+function note(what, ...keys) {
+  const lines = keys.map((key) => JSON.stringify({ what, key, pid: process.pid, at: now() }));
+  appendFileSync(log, `${lines.join('\n')}\n`);
 }
 
 function loaderOf(key, { takes = 0, gives, fails }) {
@@ -47,8 +48,24 @@ async function ask(key, load, { refuse, ...options }) {
   }
 }
 
+/** How many loadMany there were, and of how many keys each. */
+const loadedTogether = [];
+
 serve({
   start,
+  /** One call for many; each value is `value of <key>`. */
+  async askMany(keys, { at = 0, takes = 0, ...options }) {
+    await sleep(at - now());
+    const load = async (some) => {
+      loadedTogether.push(some.length);
+      note('begins', ...some);
+      await sleep(takes);
+      note('ends', ...some);
+      return some.map((key) => `value of ${key}`);
+    };
+    return cache.getOrLoadMany(keys, load, { ttl: '60s', ...options });
+  },
+  loadedTogether: () => loadedTogether,
   /** So many calls in one tick, at a moment that several processes can share. */
   async ask(key, { callers = 1, at = 0, load = {}, options = { ttl: '60s' } }) {
     await sleep(at - now());

@@ -1,0 +1,121 @@
+import { AsyncResource } from 'node:async_hooks';
+import type { LoadContext } from './caller.js';
+import type { Clock, Timer } from './clock.js';
+import { isError } from './is-error.js';
+import { LazySignal } from './lazy-signal.js';
+import type { LimitLoads } from './load.js';
+import { valuesOf } from './many-values.js';
+
+/** Loads these keys: an array of values in their order, or a `Map`. */
+export type LoadKeys = (keys: readonly string[], context: LoadContext) => unknown;
+
+export interface GatheringParts {
+  readonly loadKeys: LoadKeys;
+  readonly clock: Clock;
+  readonly limitLoads: LimitLoads;
+}
+
+/**
+ * For so many milliseconds keys are gathered that come to be this process's later than the others: when a process dies that
+ * has led many, their leases don't end in one moment.
+ */
+const LATER = 10;
+
+/**
+ * The keys of one call that this process has to load. Each has a flight of its own, whose loader hands the key in here; when
+ * it is known of every key whether that will happen, one `loadKeys` loads all of them. It waits for no load of others, so that
+ * two processes that wait for each other's keys both get on.
+ */
+export class Gathering {
+  readonly #parts: GatheringParts;
+  readonly #undecided = new Set<string>();
+  #batch: Batch | undefined;
+  #later: Timer | undefined;
+  #background: Gathering | undefined;
+
+  constructor(parts: GatheringParts) {
+    this.#parts = parts;
+  }
+
+  /** For what nobody waits for: no caller should, and it may run in nobody's context. */
+  get background(): Gathering {
+    this.#background ??= new Gathering(this.#parts);
+    return this.#background;
+  }
+
+  /** This key may be handed in. */
+  expect(key: string): void {
+    this.#undecided.add(key);
+  }
+
+  /** This key is handed in, or needn't be: it is answered, or somebody else loads it. */
+  decided(key: string): void {
+    if (this.#undecided.delete(key) && this.#undecided.size === 0) this.#load();
+  }
+
+  /** What the loader of each key does. */
+  load(key: string, signal: LazySignal): Promise<unknown> {
+    // By its flight, and by the last resort of a wait that is over.
+    if (this.#batch?.has(key)) this.#load();
+    this.#batch ??= new Batch();
+    const value = this.#batch.add(key, signal);
+    if (this.#undecided.size > 0) this.decided(key);
+    else this.#later ??= this.#parts.clock.after(LATER, () => this.#load());
+    return value;
+  }
+
+  #load(): void {
+    this.#later?.clear();
+    this.#later = undefined;
+    void this.#batch?.load(this.#parts);
+    this.#batch = undefined;
+  }
+}
+
+interface Pending {
+  resolve(value: unknown): void;
+  reject(error: unknown): void;
+}
+
+/** What one `loadKeys` loads: the keys that are still wanted when its turn comes. */
+class Batch {
+  readonly #pending = new Map<string, Pending>();
+  readonly #signal = new LazySignal();
+  /** The AsyncLocalStorage context of the call, which that of each of its loaders is. */
+  readonly #context = new AsyncResource('StampedeCacheBatch');
+
+  has(key: string): boolean {
+    return this.#pending.has(key);
+  }
+
+  add(key: string, signal: LazySignal): Promise<unknown> {
+    signal.onAbort = (reason) => this.#giveUp(key, reason);
+    return new Promise((resolve, reject) => this.#pending.set(key, { resolve, reject }));
+  }
+
+  async load({ loadKeys, limitLoads }: GatheringParts): Promise<void> {
+    let keys: string[] = [];
+    const load = async () => {
+      keys = [...this.#pending.keys()];
+      return keys.length === 0 ? [] : loadKeys([...keys], this.#signal);
+    };
+    try {
+      const result = await this.#context.runInAsyncScope(() => limitLoads(load));
+      const values = valuesOf(result, keys, { loader: 'loadMany', ids: 'keys' });
+      for (const [i, key] of keys.entries()) this.#settle(key, values[i]);
+    } catch (error) {
+      for (const { reject } of this.#pending.values()) reject(error);
+    }
+  }
+
+  #settle(key: string, value: unknown): void {
+    if (isError(value)) this.#pending.get(key)?.reject(value);
+    else this.#pending.get(key)?.resolve(value);
+  }
+
+  /** This key's value is of no use any more; when that is so for all of them, the load isn't either. */
+  #giveUp(key: string, reason: unknown): void {
+    this.#pending.delete(key);
+    if (this.#pending.size === 0) this.#signal.abort(reason);
+  }
+}
