@@ -138,7 +138,7 @@ export class StampedeCache {
     if (events.observed) events.emit({ type: 'near-hit', key });
     if (options.earlyRefresh > 0 && found.isDueEarly(clock.now(), options.earlyRefresh, random))
       this.#flights.refresh(key, new Caller(loader, options, clock.now()), found.freshUntil);
-    return Promise.resolve(found.answer.for(options.isolate));
+    return Promise.resolve(found.for(options.isolate));
   }
 
   /** @internal Options over this cache's defaults. */
