@@ -185,7 +185,16 @@ export class GuardedStore {
   #withDeadline<T>(command: StoreCommand, reply: Promise<T>, deadline: number): Promise<T> {
     return new Promise((resolve, reject) => {
       const timer = this.#clock.after(deadline, () => reject(new CommandTimeoutError(command, deadline)));
-      reply.then(resolve, reject).finally(() => timer.clear());
+      reply.then(
+        (value) => {
+          timer.clear();
+          resolve(value);
+        },
+        (error) => {
+          timer.clear();
+          reject(error);
+        },
+      );
     });
   }
 }

@@ -3,6 +3,7 @@ import { type Aged, isDueEarly } from './aged.js';
 import type { Answer } from './answer.js';
 import type { Clock } from './clock.js';
 import type { ResolvedNear } from './near-options.js';
+import type { Isolation } from './options.js';
 import type { ChangeListener } from './store.js';
 import type { Random } from './waiting.js';
 
@@ -23,6 +24,8 @@ export interface ReadStart {
 /** A value in the near cache. */
 export class NearEntry {
   readonly answer: Answer;
+  /** What most calls get, without another look into memory. */
+  readonly #shared: unknown;
   /** Milliseconds since the epoch, in the store's time. */
   readonly freshUntil: number;
   /** On our own clock: not after the moment at which it is no longer fresh in the store. */
@@ -33,10 +36,15 @@ export class NearEntry {
 
   constructor(answer: Answer, freshUntil: number, loadTime: number, until: number, freshHere: number) {
     this.answer = answer;
+    this.#shared = answer.for('none');
     this.freshUntil = freshUntil;
     this.until = until;
     this.freshHere = freshHere;
     this.#loadTime = loadTime;
+  }
+
+  for(isolate: Isolation): unknown {
+    return isolate === 'none' ? this.#shared : this.answer.for(isolate);
   }
 
   /** As `isDueEarly`, by our own clock. */

@@ -147,7 +147,7 @@ export class StampedeCache {
     if (options.earlyRefresh > 0 && found.isDueEarly(clock.now(), options.earlyRefresh, random))
       this.#flights.refresh(key, new Caller(loader, options, clock.now()), found.freshUntil);
     options.told?.({ is: 'hit', left: found.freshHere - clock.now() });
-    return Promise.resolve(found.answer.for(options.isolate));
+    return Promise.resolve(found.for(options.isolate));
   }
 
   /** The same for one of many, who is a caller already. */

@@ -63,9 +63,9 @@ test('an eviction is three commands, a message to near caches, and one to each p
   await first!.call('evict', 'idle');
   expect(await redis.commandStats()).toEqual({ evalsha: 1, get: 1, del: 1, publish: 1 });
 
-  const led = first!.call('ask', 'busy', { load: { takes: 200 } });
+  const led = first!.call('ask', 'busy', { load: { takes: 1_500 } });
   await eventually(() => crowd.loads('busy')[0], { every: 5 });
-  const followed = second!.call('ask', 'busy', { load: { takes: 200 } });
+  const followed = second!.call('ask', 'busy', { load: { takes: 1_500 } });
   await eventually(async () => (await redis.client().get(crowd.lockName('busy')))?.includes(','), { every: 5 });
   await redis.resetStats();
   await third!.call('evict', 'busy');

@@ -1,0 +1,51 @@
+import { Writable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import type { Client } from '../../lib/redis/client.js';
+import { OneWrite } from '../../lib/redis/one-write.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { startStore } from './redis-stores.js';
+
+let redis: RedisServer;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+
+test('what is sent in one tick, promise jobs included, is written at once, and in order', async () => {
+  const writes: string[] = [];
+  const stream = new Writable({
+    decodeStrings: false,
+    write(chunk, _encoding, done) {
+      writes.push(String(chunk));
+      done();
+    },
+    writev(chunks, done) {
+      writes.push(chunks.map(({ chunk }) => String(chunk)).join(''));
+      done();
+    },
+  });
+  const client = { isCluster: false, stream } as unknown as Client;
+  const oneWrite = new OneWrite();
+  const send = (text: string) => {
+    oneWrite.hold(client);
+    stream.write(text);
+  };
+  send('a');
+  send('b');
+  await null;
+  send('c');
+  await nextTurn();
+  send('d');
+  await nextTurn();
+  expect(writes).toEqual(['abc', 'd']);
+});
+
+test('what was sent before a store closes still goes out', async () => {
+  const store = await startStore({ connection: redis.url });
+  const lock = { kind: 'cache', key: 'key', token: `${store.process}#1` } as const;
+  await store.lead({ ...lock, lease: 60_000, follow: false });
+  store.end(lock).catch(() => {});
+  await store.close();
+  expect(await redis.client().exists('test:{key}:lock')).toBe(0);
+});
