@@ -19,6 +19,7 @@ export type {
   LoadOptions,
   LoadPolicy,
   ProfiledOptions,
+  ReadFrom,
   SetCaching,
   SetOptions,
   Ttl,

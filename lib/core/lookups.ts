@@ -39,7 +39,8 @@ export class Lookups {
     this.#near = near;
     this.#needsTime = near !== undefined;
     this.#reads = new Reads(
-      (keys, withTime) => tower.store.read(keys, withTime),
+      (keys, withTime, mayLag) => tower.store.read(keys, withTime, mayLag),
+      (key) => tower.store.partOf(key),
       (key, readers, found) => this.#deliver(key, readers, found),
       () => near?.startRead(),
     );
@@ -50,8 +51,9 @@ export class Lookups {
     return this.#reads.underWay;
   }
 
-  read(key: string, caller: Caller): void {
-    this.#reads.add(key, caller, this.#needsTime || looksAtAge(caller.options));
+  /** `mayLag`: a replica's answer will do. */
+  read(key: string, caller: Caller, { mayLag = false } = {}): void {
+    this.#reads.add(key, caller, this.#needsTime || looksAtAge(caller.options), mayLag);
   }
 
   peek(key: string): Promise<Answer | undefined> {
@@ -70,7 +72,7 @@ export class Lookups {
   }
 
   #find(key: string, readers: readonly (Caller | Peek)[], { text, now, start }: Read): void {
-    this.#kept.clear();
+    this.#kept.storeAnswered(key);
     const aged = typeof text === 'string' ? this.#tower.readEntry(key, text, firstCaller(readers)) : undefined;
     const staleness = aged && stalenessOf(aged, now);
     if (aged && staleness === 'fresh') {

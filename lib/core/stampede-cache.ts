@@ -66,7 +66,7 @@ export class StampedeCache {
     checkNear(policy.near, near);
     this.#near = near && new NearCache(coordination.store, clock, near);
     this.#policy = policy;
-    const kept = new Kept(clock);
+    const kept = new Kept(clock, (key) => coordination.store.partOf(key));
     this.#tower = {
       ...coordination,
       errorCodec,
@@ -127,7 +127,7 @@ export class StampedeCache {
     const flight = this.#flights.of(key);
     // Who may get an old value looks for it first, even while others load.
     if (flight && !looksAtAge(options) && !flight.isBackground) flight.join([caller]);
-    else this.#lookups.read(key, caller);
+    else this.#lookups.read(key, caller, { mayLag: !options.near });
     return caller.promise as Promise<T>;
   }
 

@@ -1,7 +1,6 @@
 import { type EndReply, type EndRequest, OUTCOME_KEPT, SHORT_LIVED, type StoredEntry } from '../core/store.js';
-import type { Client } from './client.js';
 import { type KeyNames, nearMessage } from './key-names.js';
-import { milliseconds, runScript, type Script } from './script.js';
+import { milliseconds, runScript, type Script, type ScriptClient } from './script.js';
 import { WAKE_UP } from './wake-up.js';
 
 /*
@@ -62,7 +61,7 @@ return {'held', stored, problem}
 
 type RawReply = ['held', 0 | 1, string | null] | ['refused'];
 
-export async function end(client: Client, names: KeyNames, request: EndRequest): Promise<EndReply> {
+export async function end(client: ScriptClient, names: KeyNames, request: EndRequest): Promise<EndReply> {
   const { kind, key, token, entry, outcome = '', holdOff, claimed } = request;
   const { lock, value, outcome: outcomeName } = names.cache(key);
   const keys = kind === 'cache' ? [lock, value, outcomeName] : [names.lock(key).lock];

@@ -1,8 +1,7 @@
 import { ERROR_OUTCOME } from '../core/outcome.js';
 import type { LeadReply, LeadRequest } from '../core/store.js';
-import type { Client } from './client.js';
 import type { KeyNames } from './key-names.js';
-import { milliseconds, runScript, type Script } from './script.js';
+import { milliseconds, runScript, type Script, type ScriptClient } from './script.js';
 
 /*
  * Rechecks the entry and takes the lock, or registers a follower with whoever holds it.
@@ -92,7 +91,7 @@ export interface LeadArguments {
 }
 
 export async function lead(
-  client: Client,
+  client: ScriptClient,
   names: KeyNames,
   { request, follower, unreadable = '' }: LeadArguments,
 ): Promise<LeadReply> {
@@ -133,5 +132,7 @@ function readReply(reply: RawReply): LeadReply {
       const leaseLeft = timeLeft < 0 ? Infinity : timeLeft;
       return { is, token, leaseLeft, wakes: wakes === 1 };
     }
+    default:
+      throw new Error(`an unknown reply: ${JSON.stringify(reply)}`);
   }
 }

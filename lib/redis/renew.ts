@@ -1,7 +1,6 @@
 import type { RenewReply, RenewRequest } from '../core/store.js';
-import type { Client } from './client.js';
 import type { KeyNames } from './key-names.js';
-import { milliseconds, runScript, type Script } from './script.js';
+import { milliseconds, runScript, type Script, type ScriptClient } from './script.js';
 
 /*
  * Extends the lease of a token, and of nobody else's.
@@ -22,7 +21,7 @@ return 'held'
 `,
 };
 
-export async function renew(client: Client, names: KeyNames, request: RenewRequest): Promise<RenewReply> {
+export async function renew(client: ScriptClient, names: KeyNames, request: RenewRequest): Promise<RenewReply> {
   const { kind, key, token, lease } = request;
   return (await runScript(client, RENEW, [names.lockOf(kind, key)], [token, milliseconds(lease)])) as RenewReply;
 }

@@ -1,5 +1,3 @@
-import type { Client } from './client.js';
-
 /** A Lua script, sent as EVALSHA and, where the server doesn't know it yet, as EVAL. */
 export interface Script {
   /** The name of the method it becomes on a client. */
@@ -7,11 +5,16 @@ export interface Script {
   readonly lua: string;
 }
 
+/** What runs a script: a client of ioredis. */
+export interface ScriptClient {
+  defineCommand(name: string, definition: { lua: string }): void;
+}
+
 type Run = (numberOfKeys: number, ...keysAndArguments: string[]) => Promise<unknown>;
 
 /** @returns the script's reply; whoever wrote the script knows its type */
 export function runScript(
-  client: Client,
+  client: ScriptClient,
   script: Script,
   keys: readonly string[],
   args: readonly string[],
