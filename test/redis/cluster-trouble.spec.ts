@@ -8,7 +8,7 @@ import { type Crowd, startCrowd } from '../stampede/crowd.js';
 import { eventually } from '../support/eventually.js';
 import { type RedisCluster, startCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
-import { expectRecovery, insistDuring } from './insist.js';
+import { expectRecovery, insistDuring, LEASE } from './insist.js';
 
 jest.setTimeout(150_000);
 
@@ -86,12 +86,13 @@ test('a primary is killed, and its replica takes over', async () => {
   await start(1);
   try {
     const [lost, successor] = [cluster.primaries[0], cluster.replicas[0]] as [RedisServer, RedisServer];
-    await insistDuring(crowd, KEYS, async () => {
+    const takeOver = async () => {
       await lost.kill();
       await eventually(async () => (await successor.client().info('replication')).includes('role:master'), FAILOVER);
       const others = cluster.nodes.filter((node) => node !== lost);
       await Promise.all(others.map((node) => eventually(() => saysState(node, 'ok'), FAILOVER)));
-    });
+    };
+    await insistDuring(crowd, KEYS, takeOver, { revived: LEASE });
     await expectRecovery(crowd, KEYS, cluster.nodes);
     // Eviction wins again.
     await crowd.processes[0]!.call('evict', 'key0');

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, jest, test } from '@jest/globals';
 import { type Crowd, now, startCrowd } from '../stampede/crowd.js';
 import { eventually } from '../support/eventually.js';
 import { type RedisSentinel, startSentinel } from '../support/redis-sentinel.js';
-import { expectRecovery, insistDuring } from './insist.js';
+import { expectRecovery, insistDuring, LEASE } from './insist.js';
 
 jest.setTimeout(120_000);
 
@@ -40,7 +40,7 @@ const failovers: [string, () => Promise<unknown>][] = [
 test.each(failovers)('a failover that %s, in the middle of a load', async (_how, failOver) => {
   const asked = crowd.ask('long', { callers: CALLERS, load: { takes: LOAD_TIME, gives: 'x' } });
   await eventually(() => crowd.loads('long')[0], { every: 5 });
-  await insistDuring(crowd, KEYS, failOver);
+  await insistDuring(crowd, KEYS, failOver, { revived: LEASE });
   const answers = await asked;
   expect(answers.map(({ value }) => value)).toEqual(Array(PROCESSES * CALLERS).fill('x'));
   // At worst, everybody on its own.
