@@ -29,6 +29,7 @@ export type {
   LoadOptions,
   LoadPolicy,
   ProfiledOptions,
+  ReadFrom,
   SetCaching,
   SetOptions,
   Ttl,

@@ -184,6 +184,19 @@ export class StoreReplyError extends StampedeCacheError {
   }
 }
 
+/** Too few replicas confirmed a write within their time. The primary has it, and they may get it yet. */
+export class NotReplicatedError extends StampedeCacheError {
+  readonly code = 'NOT_REPLICATED';
+  constructor(
+    /** How many replicas confirmed it. */
+    readonly confirmed: number,
+    replicas: number,
+    within: number,
+  ) {
+    super(`${confirmed} of the ${replicas} 'replicas' asked for have confirmed it within ${within} ms`);
+  }
+}
+
 /** The store has failed again and again and is left alone for a moment. */
 export class CircuitOpenError extends StampedeCacheError {
   readonly code = 'CIRCUIT_OPEN';

@@ -40,7 +40,8 @@ export class GuardedStore {
   readonly #events: Events;
   readonly #trouble: Trouble;
   readonly #options: GuardOptions;
-  readonly #breaker: CircuitBreaker;
+  /** One for each of the store's servers. */
+  readonly #breakers = new Map<string, CircuitBreaker>();
   readonly #pending: PendingEvictions;
 
   constructor(store: Store, clock: Clock, events: Events, trouble: Trouble, options: GuardOptions) {
@@ -49,7 +50,6 @@ export class GuardedStore {
     this.#events = events;
     this.#trouble = trouble;
     this.#options = options;
-    this.#breaker = new CircuitBreaker(clock, FAILURES, LEFT_ALONE);
     this.#pending = new PendingEvictions((key, by) => this.#replace({ key, by }), clock, events);
   }
 
@@ -72,13 +72,22 @@ export class GuardedStore {
     }
   }
 
-  /** A key whose eviction is still to be made up for has an `EvictionPendingError` in the place of its text. */
-  async read(keys: readonly string[], withTime: boolean): Promise<ReadReply> {
+  /** Which of the store's servers a key lies on. */
+  partOf(key: string): string {
+    return this.#store.partOf?.(key) ?? '';
+  }
+
+  /**
+   * Keys of one of the store's servers. One whose eviction is still to be made up for has an `EvictionPendingError` in the
+   * place of its text.
+   */
+  async read(keys: readonly string[], withTime: boolean, mayLag = false): Promise<ReadReply> {
     const trusted = keys.filter((key) => !this.#pending.of(key));
-    if (trusted.length === keys.length) return this.#guarded('read', () => this.#store.read(keys, withTime));
     // To ask for nothing would not be sent, and tell nothing about how the store fares.
-    if (trusted.length === 0) return { texts: keys.map((key) => new EvictionPendingError(key)) };
-    const reply = await this.#guarded('read', () => this.#store.read(trusted, withTime));
+    const [first] = trusted;
+    if (first === undefined) return { texts: keys.map((key) => new EvictionPendingError(key)) };
+    const reply = await this.#guarded(first, 'read', () => this.#store.read(trusted, withTime, mayLag));
+    if (trusted.length === keys.length) return reply;
     const texts = new Map(trusted.map((key, i) => [key, reply.texts[i]]));
     return { ...reply, texts: keys.map((key) => (texts.has(key) ? texts.get(key) : new EvictionPendingError(key))) };
   }
@@ -96,7 +105,7 @@ export class GuardedStore {
       return reply;
     };
     try {
-      return await (request.kind === 'cache' ? this.#guarded('lead', send) : this.#inTime('lead', send));
+      return await (request.kind === 'cache' ? this.#guarded(request.key, 'lead', send) : this.#inTime('lead', send));
     } catch (error) {
       if (reply) this.#release(request);
       reply?.then(
@@ -110,7 +119,7 @@ export class GuardedStore {
   /** Who waits asks this again and again, so that it notices soon that the store is away: its deadline is shorter. */
   leaseLeft(key: string): Promise<number> {
     const deadline = this.#options.commandTimeout * LOOK_DEADLINE;
-    return this.#breaker.run(() => this.#inTime('leaseLeft', () => this.#store.leaseLeft(key), deadline));
+    return this.#guarded(key, 'leaseLeft', () => this.#store.leaseLeft(key), deadline);
   }
 
   end(request: EndRequest): Promise<EndReply> {
@@ -130,7 +139,7 @@ export class GuardedStore {
         return reply;
       });
     } catch (error) {
-      const claim = { kind: 'cache', key, token } as const;
+      const claim = { kind: 'cache', key, token, claimed: true } as const;
       if (reply) this.#release(claim);
       reply?.then(
         () => this.#release(claim),
@@ -161,13 +170,19 @@ export class GuardedStore {
     return this.#inTime('replace', () => this.#store.replace(request));
   }
 
-  #release({ kind, key, token }: EndRequest): void {
-    this.#store.end({ kind, key, token }).catch(() => {});
+  #release({ kind, key, token, claimed }: EndRequest): void {
+    this.#store.end({ kind, key, token, claimed }).catch(() => {});
   }
 
-  /** What can be done without is not sent to a store that fails again and again. */
-  #guarded<T>(command: StoreCommand, send: () => Promise<T>): Promise<T> {
-    return this.#breaker.run(() => this.#inTime(command, send));
+  /** What can be done without is not sent to a server that fails again and again. */
+  #guarded<T>(key: string, command: StoreCommand, send: () => Promise<T>, deadline?: number): Promise<T> {
+    const part = this.partOf(key);
+    let breaker = this.#breakers.get(part);
+    if (!breaker) {
+      breaker = new CircuitBreaker(this.#clock, FAILURES, LEFT_ALONE);
+      this.#breakers.set(part, breaker);
+    }
+    return breaker.run(() => this.#inTime(command, send, deadline));
   }
 
   async #inTime<T>(command: StoreCommand, send: () => Promise<T>, deadline = this.#options.commandTimeout): Promise<T> {

@@ -37,16 +37,20 @@ export class Lookups {
     this.#tower = tower;
     this.#flights = flights;
     this.#kept = kept;
-    const read = (keys: readonly string[], withTime: boolean) => tower.store.read(keys, withTime);
+    const read = (keys: readonly string[], withTime: boolean, mayLag: boolean) =>
+      tower.store.read(keys, withTime, mayLag);
+    const partOf = (key: string) => tower.store.partOf(key);
     this.#near = near;
     this.#needsTime = near !== undefined;
     this.#reads = new Reads(
       read,
-      (...delivered) => this.#deliver(...delivered),
+      partOf,
+      (key, readers, found) => this.#deliver(key, readers, found),
       () => near?.startRead(),
     );
     this.#looks = new Reads(
       read,
+      partOf,
       (_key, looking, found) => {
         for (const look of looking) look(found);
       },
@@ -59,8 +63,9 @@ export class Lookups {
     return this.#reads.underWay;
   }
 
-  read(key: string, caller: Caller): void {
-    this.#reads.add(key, caller, this.#needsTime || needsAge(caller.options));
+  /** `mayLag`: a replica's answer will do. */
+  read(key: string, caller: Caller, { mayLag = false } = {}): void {
+    this.#reads.add(key, caller, this.#needsTime || needsAge(caller.options), mayLag);
   }
 
   peek(key: string): Promise<Answer | undefined> {
@@ -84,7 +89,7 @@ export class Lookups {
   }
 
   #find(key: string, readers: readonly (Caller | Peek)[], { text, now, start }: Read): void {
-    this.#kept.clear();
+    this.#kept.storeAnswered(key);
     const aged = typeof text === 'string' ? this.#tower.readEntry(key, text, firstCaller(readers)) : undefined;
     const staleness = aged && stalenessOf(aged, now);
     if (aged && staleness === 'fresh') {

@@ -138,8 +138,14 @@ export const DEFAULTS = {
   maxConcurrentLoads: 0,
   retryEvictions: true,
   onBoot: 'degrade',
+  replicas: 0,
+  readFrom: 'primary',
 } as const satisfies Record<
-  keyof LoadPolicy | 'namespace' | Exclude<keyof CacheOptions, 'defaults' | 'profiles' | 'logger'>,
+  | keyof LoadPolicy
+  | 'namespace'
+  | 'replicas'
+  | 'readFrom'
+  | Exclude<keyof CacheOptions, 'defaults' | 'profiles' | 'logger'>,
   unknown
 >;
 
@@ -306,6 +312,19 @@ export function resolveOnBoot({ onBoot }: CacheOptions): 'degrade' | 'fail' {
 
 export function resolveRetryEvictions({ retryEvictions }: CacheOptions): boolean {
   return oneOf(DEFAULTS.retryEvictions, retryEvictions, 'retryEvictions', [true, false]);
+}
+
+/** Where reads go that may lag behind the primary. */
+export type ReadFrom = 'primary' | 'replica';
+
+/** How many replicas must have a write from outside of a load, or a lock, before it counts. */
+export function resolveReplicas(replicas: unknown = DEFAULTS.replicas): number {
+  if (typeof replicas === 'number' && Number.isSafeInteger(replicas) && replicas >= 0) return replicas;
+  throw new InvalidOptionError('replicas', replicas, 'a whole number: how many must confirm, or 0 for none');
+}
+
+export function resolveReadFrom(readFrom: unknown): ReadFrom {
+  return oneOf(DEFAULTS.readFrom, readFrom, 'readFrom', ['primary', 'replica']);
 }
 
 /** A namespace is the start of keys whose hash tag begins with the first brace, so it has none. */

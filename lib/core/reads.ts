@@ -12,6 +12,7 @@ export type Deliver<Reader, Start> = (key: string, readers: readonly Reader[], f
 type Read = (
   keys: readonly string[],
   withTime: boolean,
+  mayLag: boolean,
 ) => Promise<{ readonly texts: readonly Text[]; readonly now?: number }>;
 
 /** So many keys are read by one command, so that a batch of any size holds nobody else up for long. */
@@ -23,15 +24,21 @@ const MOST_KEYS = 500;
  */
 export class Reads<Reader, Start = undefined> {
   readonly #read: Read;
+  readonly #partOf: (key: string) => string;
   readonly #deliver: Deliver<Reader, Start>;
   readonly #start: () => Start;
   readonly #underWay = new Set<Promise<void>>();
   #batch: Map<string, Reader[]> | undefined;
   #withTime = false;
+  #mayLag = true;
 
-  /** @param start called when a batch is sent; what it returns is given back with what was found */
-  constructor(read: Read, deliver: Deliver<Reader, Start>, start: () => Start) {
+  /**
+   * @param partOf the server that a key lies on: each is asked, and fares, for itself
+   * @param start called when a batch is sent; what it returns is given back with what was found
+   */
+  constructor(read: Read, partOf: (key: string) => string, deliver: Deliver<Reader, Start>, start: () => Start) {
     this.#read = read;
+    this.#partOf = partOf;
     this.#deliver = deliver;
     this.#start = start;
   }
@@ -41,9 +48,11 @@ export class Reads<Reader, Start = undefined> {
     return this.#underWay;
   }
 
-  add(key: string, reader: Reader, withTime: boolean): void {
+  /** @param mayLag whether a replica's answer will do; it does if it does for all of the batch */
+  add(key: string, reader: Reader, withTime: boolean, mayLag = false): void {
     this.#batch ??= this.#begin();
     if (withTime) this.#withTime = true;
+    if (!mayLag) this.#mayLag = false;
     const readers = this.#batch.get(key);
     if (readers) readers.push(reader);
     else this.#batch.set(key, [reader]);
@@ -60,26 +69,46 @@ export class Reads<Reader, Start = undefined> {
 
   #sendAll(batch: ReadonlyMap<string, readonly Reader[]>): Promise<void> {
     const withTime = this.#withTime;
+    const mayLag = this.#mayLag;
     this.#batch = undefined;
     this.#withTime = false;
-    if (batch.size <= MOST_KEYS) return this.#send(batch, withTime);
-    const all = [...batch];
-    const parts: Promise<void>[] = [];
-    for (let from = 0; from < all.length; from += MOST_KEYS) {
-      parts.push(this.#send(new Map(all.slice(from, from + MOST_KEYS)), withTime));
-    }
-    return Promise.all(parts).then(() => {});
+    this.#mayLag = true;
+    const send = (keys: readonly string[]) => this.#read(keys, withTime, mayLag);
+    const parts = this.#parts(batch);
+    const [only] = parts;
+    if (only && parts.length === 1) return this.#send(only, send);
+    return Promise.all(parts.map((part) => this.#send(part, send))).then(() => {});
   }
 
-  #send(batch: ReadonlyMap<string, readonly Reader[]>, withTime: boolean): Promise<void> {
+  /** Those of each server by themselves, and not too many at once. */
+  #parts(batch: ReadonlyMap<string, readonly Reader[]>): ReadonlyMap<string, readonly Reader[]>[] {
+    const parts: Map<string, readonly Reader[]>[] = [];
+    const filling = new Map<string, Map<string, readonly Reader[]>>();
+    for (const [key, readers] of batch) {
+      const name = this.#partOf(key);
+      let part = filling.get(name);
+      if (!part || part.size === MOST_KEYS) {
+        part = new Map();
+        filling.set(name, part);
+        parts.push(part);
+      }
+      part.set(key, readers);
+    }
+    return parts;
+  }
+
+  #send(
+    part: ReadonlyMap<string, readonly Reader[]>,
+    send: (keys: readonly string[]) => ReturnType<Read>,
+  ): Promise<void> {
     const start = this.#start();
-    return this.#read([...batch.keys()], withTime).then(
+    return send([...part.keys()]).then(
       ({ texts, now }) => {
         let i = 0;
-        for (const [key, readers] of batch) this.#deliver(key, readers, { text: texts[i++], now, start });
+        for (const [key, readers] of part) this.#deliver(key, readers, { text: texts[i++], now, start });
       },
       (storeAway) => {
-        for (const [key, readers] of batch) this.#deliver(key, readers, { storeAway });
+        for (const [key, readers] of part) this.#deliver(key, readers, { storeAway });
       },
     );
   }

@@ -76,7 +76,7 @@ export class StampedeCache {
     checkNear(policy.near, near);
     this.#near = near && new NearCache(coordination.store, clock, near);
     this.#policy = policy;
-    const kept = new Kept(clock);
+    const kept = new Kept(clock, (key) => coordination.store.partOf(key));
     this.#tower = {
       ...coordination,
       errorCodec,
@@ -324,7 +324,7 @@ export class StampedeCache {
     const flight = this.#flights.of(key);
     // Who may get an old value looks for it first, even while others load.
     if (flight && !looksAtAge(caller.options) && !flight.isBackground) flight.join([caller]);
-    else this.#lookups.read(key, caller);
+    else this.#lookups.read(key, caller, { mayLag: !caller.options.near });
   }
 
   #peek(key: string): Promise<Answer | undefined> {

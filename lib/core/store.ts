@@ -9,11 +9,21 @@ export interface Store {
   /** Names this process in tokens and wake-ups; new for each store. Letters and digits only. */
   readonly process: string;
 
+  /**
+   * Which of the store's servers a key's state lies on, if there are several: one that is away says nothing about the others,
+   * so reads go out for each of them alone.
+   */
+  partOf?(key: string): string;
+
   /** Begins to connect and to listen. Resolves when the store is ready; rejects when it isn't in time. */
   start(): Promise<void>;
 
-  /** The entries' texts, and the store's time if it is asked for, in one round trip. */
-  read(keys: readonly string[], withTime?: boolean): Promise<ReadReply>;
+  /**
+   * The entries' texts, and the store's time if it is asked for, in one round trip.
+   *
+   * @param mayLag a replica's answer will do
+   */
+  read(keys: readonly string[], withTime?: boolean, mayLag?: boolean): Promise<ReadReply>;
 
   /** Rechecks the entry and, if it is missing, takes the lock; if that is refused, registers this process as follower. */
   lead(request: LeadRequest): Promise<LeadReply>;
@@ -115,7 +125,10 @@ export interface EndRequest {
   readonly outcome?: string | undefined;
   /** Milliseconds to keep the outcome, followers or not, if there is a stale entry to be answered meanwhile. */
   readonly holdOff?: number | undefined;
-  /** The lock was taken by a claim: a write from outside of a load, which is told to all near caches. */
+  /**
+   * The lock was taken by a claim: a write from outside of a load, which goes the same way as the claim did, and is told to all
+   * near caches.
+   */
   readonly claimed?: boolean | undefined;
 }
 

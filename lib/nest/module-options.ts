@@ -3,7 +3,7 @@ import type { Clock } from '../core/clock.js';
 import type { Duration } from '../core/durations.js';
 import { InvalidOptionError } from '../core/errors.js';
 import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from '../core/option-names.js';
-import type { CacheOptions } from '../core/options.js';
+import type { CacheOptions, ReadFrom } from '../core/options.js';
 import type { ErrorCodec } from '../core/outcome.js';
 import type { Store } from '../core/store.js';
 import type { ConnectionOption } from '../redis/connection-source.js';
@@ -20,6 +20,16 @@ export interface StampedeCacheOptions extends CacheOptions {
   readonly namespace?: string;
   /** How long to wait for Redis at the start, in milliseconds or as `'2s'`. Default 2 s. */
   readonly connectTimeout?: Duration;
+  /**
+   * How many replicas must have an eviction, a `set` or a lock before it counts, within half of `commandTimeout`; otherwise it
+   * fails. What they have, a failover is less likely to lose. Default 0.
+   */
+  readonly replicas?: number;
+  /**
+   * Where `getOrLoad` looks first: `'replica'`, on Sentinel or a Cluster, takes reads off the primary, but may find for a
+   * moment what was evicted. Default `'primary'`.
+   */
+  readonly readFrom?: ReadFrom;
   /**
    * `'memory'`: this process's memory, whatever `connection` says; processes are then not coordinated. Or a store of your
    * own, which is closed with the application.
@@ -61,6 +71,8 @@ const OPTION_NAMES: OptionNames<StampedeCacheOptions> = {
   maxConcurrentLoads: true,
   retryEvictions: true,
   onBoot: true,
+  replicas: true,
+  readFrom: true,
 };
 
 /**

@@ -1,8 +1,16 @@
 import { Logger } from '@nestjs/common';
 import { createStampede, type Stampede } from '../core/create.js';
 import { LONGEST_WAIT, parseDuration } from '../core/durations.js';
+import { InvalidOptionError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
-import { DEFAULTS, resolveCommandTimeout, resolveNamespace } from '../core/options.js';
+import {
+  DEFAULTS,
+  type ReadFrom,
+  resolveCommandTimeout,
+  resolveNamespace,
+  resolveReadFrom,
+  resolveReplicas,
+} from '../core/options.js';
 import type { Store } from '../core/store.js';
 import { MemoryStore } from '../memory/memory-store.js';
 import type { ConnectionOption } from '../redis/connection-source.js';
@@ -36,6 +44,9 @@ export async function startCache(options: StampedeCacheOptions, name: string | u
 
 function createStore(options: StampedeCacheOptions, name: string | undefined, logger: StampedeLogger): Store {
   const namespace = resolveNamespace(options.namespace ?? namespaceOf(name));
+  const replicas = resolveReplicas(options.replicas);
+  const readFrom = resolveReadFrom(options.readFrom);
+  if (options.store !== undefined || !('connection' in options)) checkNeedsNoReplicas(replicas, readFrom);
   if (typeof options.store === 'object') return options.store;
   if (options.store === 'memory' || !('connection' in options)) {
     logger.log("The cache is in this process's memory, so processes are not coordinated: each loads for itself.");
@@ -51,8 +62,17 @@ function createStore(options: StampedeCacheOptions, name: string | undefined, lo
     ...(connectTimeout !== undefined && {
       connectTimeout: parseDuration(connectTimeout, 'connectTimeout', { min: 1, max: LONGEST_WAIT }),
     }),
+    replicas,
+    readFrom,
     logger,
   });
+}
+
+/** A store that isn't ours to make, or in memory, would not hear of them. */
+function checkNeedsNoReplicas(replicas: number, readFrom: ReadFrom): void {
+  const mend = "left out without 'connection', or with 'store': only a Redis that we connect to has replicas";
+  if (replicas > 0) throw new InvalidOptionError('replicas', replicas, mend);
+  if (readFrom === 'replica') throw new InvalidOptionError('readFrom', readFrom, mend);
 }
 
 function namespaceOf(name: string | undefined): string {

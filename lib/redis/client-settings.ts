@@ -1,5 +1,6 @@
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'ioredis';
 import { LONGEST_WAIT } from '../core/durations.js';
+import { InvalidOptionError } from '../core/errors.js';
 import { type Client, isCluster } from './client.js';
 
 /** Deadlines in milliseconds. */
@@ -21,10 +22,29 @@ export function retryDelay(attempt: number): number {
 
 /** The client for commands: the pattern's address, rights and TLS, and our own ideas of waiting and resending. */
 export function duplicateForCommands(pattern: Client, deadlines: ClientDeadlines): Client {
-  if (!isCluster(pattern)) return pattern.duplicate(settings(deadlines));
+  return isCluster(pattern) ? duplicateCluster(pattern, deadlines, 'master') : pattern.duplicate(settings(deadlines));
+}
+
+/**
+ * The same client, but for reads from replicas.
+ *
+ * @throws InvalidOptionError when nobody tells where replicas are
+ */
+export function duplicateForReplicaReads(pattern: Client, deadlines: ClientDeadlines): Client {
+  if (isCluster(pattern)) return duplicateCluster(pattern, deadlines, 'slave');
+  if (pattern.options.sentinels) return pattern.duplicate({ ...settings(deadlines), role: 'slave' });
+  throw new InvalidOptionError(
+    'readFrom',
+    'replica',
+    "'primary', because 'connection' is a single Redis: only Sentinel and Cluster tell where replicas are",
+  );
+}
+
+function duplicateCluster(pattern: Cluster, deadlines: ClientDeadlines, scaleReads: 'master' | 'slave'): Cluster {
   const { redisOptions } = pattern.options;
   return pattern.duplicate([], {
     ...clusterSettings(deadlines),
+    scaleReads,
     // Nodes that are never asked, such as most replicas, need no connection.
     redisOptions: { ...redisOptions, ...settings(deadlines), lazyConnect: true },
   });

@@ -14,6 +14,8 @@ import { type ConnectionOption, checkConnectionOption, resolveConnection } from 
 
 export interface ConnectionOptions extends ClientDeadlines {
   readonly connection: ConnectionOption;
+  /** Makes our client of what the user gave. Default: the one for commands. */
+  readonly duplicate?: (pattern: Client, deadlines: ClientDeadlines) => Client;
 }
 
 /** Our client for commands: gets it, keeps it, says when it is there. What is wrong with it, commands tell: `explain`. */
@@ -31,6 +33,11 @@ export class Connection {
   /** What went wrong since it was last ready. */
   #trouble: unknown;
   #closed = false;
+  #resolvePattern: (pattern: Client) => void = () => {};
+  /** What the user gave, once it is known: further connections are duplicates of the same. */
+  readonly pattern = new Promise<Client>((resolve) => {
+    this.#resolvePattern = resolve;
+  });
 
   /** @throws InvalidOptionError when `connection` can't be connected by */
   constructor(options: ConnectionOptions) {
@@ -49,15 +56,23 @@ export class Connection {
   }
 
   /**
+   * Begins to connect, and goes on for as long as it takes. Resolves as soon as there is a client.
+   *
+   * @throws InvalidOptionError when an option can't be used, which no waiting makes right
+   */
+  begin(): Promise<void> {
+    this.#opening ??= this.#open();
+    return this.#opening;
+  }
+
+  /**
    * Begins to connect, and goes on for as long as it takes.
    *
    * @throws when it isn't ready within `connectTimeout`
    */
   async open(): Promise<void> {
-    this.#opening ??= this.#open();
     const { connectTimeout } = this.#options;
-    // It rejects only for an option that can't be used, which no waiting makes right.
-    const unusable = this.#opening.then(() => new Promise<never>(() => {}));
+    const unusable = this.begin().then(() => new Promise<never>(() => {}));
     const ready = await Promise.race([this.whenReady(connectTimeout), unusable]);
     if (!ready) throw this.explain(`No connection to Redis within ${connectTimeout} ms`);
   }
@@ -124,9 +139,11 @@ export class Connection {
   }
 
   #connect(pattern: Client): void {
-    const client = duplicateForCommands(pattern, this.#options);
+    const { duplicate = duplicateForCommands } = this.#options;
+    const client = duplicate(pattern, this.#options);
     this.#client = client;
     this.#keyPrefix = pattern.options.keyPrefix ?? '';
+    this.#resolvePattern(pattern);
     client.on('error', (error: unknown) => {
       this.#trouble = error;
     });

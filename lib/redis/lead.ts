@@ -133,5 +133,7 @@ function readReply(reply: RawReply): LeadReply {
       const leaseLeft = timeLeft < 0 ? Infinity : timeLeft;
       return { is, token, leaseLeft, wakes: wakes === 1 };
     }
+    default:
+      throw new Error(`an unknown reply: ${JSON.stringify(reply)}`);
   }
 }

@@ -1,6 +1,7 @@
-import { type ChainableCommander, type Cluster, Command } from 'ioredis';
+import type { Cluster, Redis } from 'ioredis';
 import type { ReadReply } from '../core/store.js';
 import { type Client, isCluster, isReplyError } from './client.js';
+import { clientAt, nodesOf } from './cluster-nodes.js';
 
 /** What there was under a name: a text, nothing, or an error that says why it could not be read. */
 type Found = string | undefined | Error;
@@ -50,14 +51,13 @@ async function readCluster(cluster: Cluster, names: readonly string[], withTime:
   return withTime ? { texts, now: Math.max(...times) } : { texts };
 }
 
-/** ioredis takes into one pipeline what one primary and its replicas hold. */
 function byNode(cluster: Cluster, names: readonly string[]): string[][] {
   const groups = new Map<string, string[]>();
   for (const name of names) {
-    const nodes = cluster.slots[new Command('get', [name]).getSlot()]?.join() ?? '';
-    const group = groups.get(nodes);
+    const [primary = ''] = nodesOf(cluster, name);
+    const group = groups.get(primary);
     if (group) group.push(name);
-    else groups.set(nodes, [name]);
+    else groups.set(primary, [name]);
   }
   return [...groups.values()];
 }
@@ -69,7 +69,15 @@ async function readGroup(
   found: Map<string, Found>,
   withTime: boolean,
 ): Promise<number> {
-  const pipeline: ChainableCommander = cluster.pipeline();
+  const node = nodeFor(cluster, names[0] ?? '');
+  if (!node) {
+    // The Cluster finds one, and what is sent by itself always goes where it belongs.
+    await Promise.all(names.map(async (name) => found.set(name, await readOne(cluster, name))));
+    return withTime ? milliseconds(await cluster.time()) : 0;
+  }
+  // By the node's own client. The Cluster's pipeline picks a node for each of its commands, when it doesn't know the right one,
+  // and gives up on some and not on others: of those nothing is sent, and yet the next replies are taken for theirs.
+  const pipeline = node.pipeline();
   for (const name of names) pipeline.get(name);
   if (withTime) pipeline.time();
   const replies = ((await pipeline.exec()) ?? []) as Reply[];
@@ -82,10 +90,17 @@ async function readGroup(
   return withTime ? milliseconds(resultOf(replies[names.length])) : 0;
 }
 
+/** The primary, or any of its replicas where reads go to those. */
+function nodeFor(cluster: Cluster, name: string): Redis | undefined {
+  const [primary, ...replicas] = nodesOf(cluster, name);
+  const replica = cluster.options.scaleReads === 'slave' && replicas[Math.floor(Math.random() * replicas.length)];
+  return clientAt(cluster, replica || primary);
+}
+
 /** @throws when there was no reply */
 async function readAfter(cluster: Cluster, name: string, error: Error): Promise<Found> {
   if (!isReplyError(error)) throw error;
-  // A pipeline follows a slot that is moving only if all of it moves; a command of its own always does.
+  // A node's client follows no slot that moves; the Cluster's does.
   if (/^(MOVED|ASK|TRYAGAIN)/.test(error.message)) return readOne(cluster, name);
   return isWrongType(error) ? undefined : error;
 }

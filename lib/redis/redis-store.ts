@@ -1,9 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../core/clock.js';
-import { CacheClosedError, StoreDeniedError, StoreReplyError } from '../core/errors.js';
+import { CacheClosedError, StoreDeniedError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
 import { messageOf } from '../core/message-of.js';
+import { type ReadFrom, resolveReadFrom, resolveReplicas } from '../core/options.js';
 import type {
   ChangeListener,
   EndReply,
@@ -16,16 +17,21 @@ import type {
   ReplaceRequest,
   Store,
 } from '../core/store.js';
-import { type Client, isReplyError } from './client.js';
+import { type Client, isCluster } from './client.js';
+import { duplicateForReplicaReads } from './client-settings.js';
+import { nodesOf } from './cluster-nodes.js';
+import { ConfirmedWrites } from './confirmed-writes.js';
 import { Connection } from './connection.js';
 import type { ConnectionOption } from './connection-source.js';
 import { end } from './end.js';
 import { KeyNames } from './key-names.js';
 import { lead } from './lead.js';
-import { OneWrite } from './one-write.js';
 import { read } from './read.js';
 import { renew } from './renew.js';
 import { replace } from './replace.js';
+import { ReplicaReads } from './replica-reads.js';
+import { rightsFor } from './rights.js';
+import { send } from './send.js';
 import { Subscription } from './subscription.js';
 
 export interface RedisStoreOptions {
@@ -37,20 +43,18 @@ export interface RedisStoreOptions {
   readonly commandTimeout: number;
   /** Milliseconds to connect; `start` waits no longer. Default 2 s. */
   readonly connectTimeout?: number;
+  /**
+   * How many replicas must have an eviction, a `set` or a lock before it counts, within half of `commandTimeout`. By `WAIT`,
+   * on a connection of their own. Default 0.
+   */
+  readonly replicas?: number;
+  /** Where `getOrLoad` looks first. With `'replica'` it may find what was evicted a moment ago. Default `'primary'`. */
+  readonly readFrom?: ReadFrom;
   readonly logger: StampedeLogger;
 }
 
-/** The commands that we, our scripts and ioredis send, as ACL rules. */
-const RIGHTS =
-  '+@connection +info +time +get +mget +set +del +append +pttl +pexpire +exists +eval +evalsha +publish +subscribe ' +
-  '+unsubscribe +cluster|slots +cluster|nodes +cluster|info';
-
 /** Stands for all followers that can't be woken. */
 const NOBODY = '*';
-
-/** Milliseconds before a command is sent again: the first time, and at most. */
-const FIRST_PAUSE = 10;
-const LONGEST_PAUSE = 100;
 
 /**
  * The store on Redis: each step of the story is one script. A command whose reply was lost is sent again with the same
@@ -60,7 +64,11 @@ export class RedisStore implements Store {
   readonly process = randomBytes(8).toString('hex');
   readonly #options: Required<RedisStoreOptions>;
   readonly #connection: Connection;
-  readonly #oneWrite = new OneWrite();
+  /** For what replicas must confirm. */
+  readonly #writes: Connection | undefined;
+  readonly #confirmed: ConfirmedWrites;
+  readonly #replicas: Connection | undefined;
+  readonly #replicaReads: ReplicaReads;
   #names: KeyNames | undefined;
   #subscription: Subscription | undefined;
   #listening: Promise<void> | undefined;
@@ -68,22 +76,39 @@ export class RedisStore implements Store {
   #changes: ChangeListener | undefined;
   #closed = false;
 
-  /** @throws InvalidOptionError when `connection` can't be connected by */
-  constructor({ connectTimeout = 2_000, ...options }: RedisStoreOptions) {
-    this.#options = { connectTimeout, ...options };
-    this.#connection = new Connection(this.#options);
+  /** @throws InvalidOptionError when `connection` can't be connected by, and for the others that it knows to be wrong */
+  constructor({ connectTimeout = 2_000, replicas, readFrom, ...options }: RedisStoreOptions) {
+    const resolved = {
+      connectTimeout,
+      replicas: resolveReplicas(replicas),
+      readFrom: resolveReadFrom(readFrom),
+      ...options,
+    };
+    this.#options = resolved;
+    this.#connection = new Connection(resolved);
+    const half = Math.max(1, Math.floor(resolved.commandTimeout / 2));
+    const connection = () => this.#connection.pattern;
+    this.#confirmed = new ConfirmedWrites(resolved.replicas, half);
+    this.#writes = resolved.replicas > 0 ? new Connection({ ...resolved, connection }) : undefined;
+    this.#replicaReads = new ReplicaReads(half);
+    this.#replicas =
+      resolved.readFrom === 'replica'
+        ? new Connection({ ...resolved, connection, duplicate: duplicateForReplicaReads })
+        : undefined;
   }
 
   /**
    * Begins to connect, and goes on in the background for as long as it takes.
    *
-   * @throws when Redis isn't ready within `connectTimeout`; InvalidOptionError when the user's function returns nonsense
+   * @throws when Redis isn't ready within `connectTimeout`; InvalidOptionError when the user's function returns nonsense, or
+   * reads are to go to replicas that nobody knows of
    */
   async start(): Promise<void> {
     if (this.#closed) throw new CacheClosedError();
     this.#listening ??= this.#listen();
     try {
-      await this.#connection.open();
+      // Of replicas nobody needs to wait for a connection.
+      await Promise.all([this.#connection.open(), this.#writes?.open(), this.#replicas?.begin()]);
       await this.#checkRights();
       await this.#untilListening();
     } catch (error) {
@@ -91,31 +116,52 @@ export class RedisStore implements Store {
     }
   }
 
-  read(keys: readonly string[], withTime = false): Promise<ReadReply> {
-    return this.#send((client, names) =>
+  /** On a Cluster, the primary that holds the key. */
+  partOf(key: string): string {
+    const client = this.#connection.ready;
+    return client && isCluster(client) ? (nodesOf(client, this.#namesOfKeys().value(key))[0] ?? '') : '';
+  }
+
+  read(keys: readonly string[], withTime = false, mayLag = false): Promise<ReadReply> {
+    const run = (client: Client, names: KeyNames) =>
       read(
         client,
         keys.map((key) => names.value(key)),
         withTime,
-      ),
-    );
+      );
+    const replicas = mayLag ? this.#replicas?.ready : undefined;
+    const [first] = keys;
+    if (!replicas || first === undefined) return this.#send(run);
+    const names = this.#namesOfKeys();
+    return this.#replicaReads
+      .read(replicas, names.value(first), () => run(replicas, names))
+      .then((found) => found ?? this.#send(run));
   }
 
   async lead(request: LeadRequest): Promise<LeadReply> {
     const deadline = this.#deadline();
     const unreadable = request.unreadable && (await this.#fingerprint(request.key, request.unreadable, deadline));
-    return this.#send((client, names) => {
+    const run = (client: Client, names: KeyNames) => {
       const follower = this.#subscription?.active ? this.process : NOBODY;
       return lead(client, names, { request, follower, unreadable });
-    }, deadline);
+    };
+    return request.kind === 'lock' && this.#writes
+      ? this.#confirm(this.#writes, request.key, deadline, run, ({ is }) => is === 'leading')
+      : this.#send(run, deadline);
   }
 
   async leaseLeft(key: string): Promise<number> {
     return Math.max(0, await this.#send((client, names) => client.pttl(names.cache(key).lock)));
   }
 
+  /** What was taken on the connection for confirmed writes is also given back there: its order is that of the calls. */
   end(request: EndRequest): Promise<EndReply> {
-    return this.#send((client, names) => end(client, names, request));
+    const run = (client: Client, names: KeyNames) => end(client, names, request);
+    const { kind, key, claimed, entry } = request;
+    if (!this.#writes || !(kind === 'lock' || claimed)) return this.#send(run);
+    return entry
+      ? this.#confirm(this.#writes, key, this.#deadline(), run, ({ is }) => is === 'held')
+      : this.#send(run, this.#deadline(), this.#writes);
   }
 
   renew(request: RenewRequest): Promise<RenewReply> {
@@ -123,7 +169,13 @@ export class RedisStore implements Store {
   }
 
   replace(request: ReplaceRequest): Promise<void> {
-    return this.#send((client, names) => replace(client, names, request));
+    // Of a claim only what ends it counts.
+    const isConfirmed = this.#writes !== undefined && typeof request.by === 'string';
+    const run = (client: Client, names: KeyNames) => replace(client, names, request, isConfirmed);
+    const deadline = this.#deadline();
+    return this.#writes && isConfirmed
+      ? this.#confirm(this.#writes, request.key, deadline, run, () => true)
+      : this.#send(run, deadline, this.#writes);
   }
 
   onWake(wake: (token: string | undefined) => void): void {
@@ -138,7 +190,7 @@ export class RedisStore implements Store {
     this.#closed = true;
     this.#wake = () => {};
     const closing = this.#subscription?.close();
-    await this.#connection.close();
+    await Promise.all([this.#connection, this.#writes, this.#replicas].map((connection) => connection?.close()));
     await closing;
   }
 
@@ -162,10 +214,22 @@ export class RedisStore implements Store {
       await this.read([key]);
       await this.lead({ ...lock, follow: false });
       await this.end(lock);
+      await this.#checkReplicas();
     } catch (error) {
       // Whatever else is wrong with it (it is full, or loading), it may be right again in a moment.
       if (this.#isDenial(error)) throw error;
     }
+  }
+
+  async #checkReplicas(): Promise<void> {
+    const { replicas } = this.#options;
+    if (!this.#writes) return;
+    const fewest = await this.#send((client) => this.#confirmed.fewestReplicas(client), this.#deadline(), this.#writes);
+    if (fewest >= replicas) return;
+    this.#options.logger.warn(
+      `'replicas' is ${replicas}, but a primary has only ${fewest} right now. Until it has more, evictions that it takes ` +
+        'count as failed, and no lock is given.',
+    );
   }
 
   #isDenial(error: unknown): boolean {
@@ -174,7 +238,8 @@ export class RedisStore implements Store {
 
   #mend(): string {
     const prefix = this.#connection.keyPrefix + this.#options.namespace;
-    return `Check the user and password in 'connection', and its rights: ${RIGHTS} ~${prefix}:* &${prefix}:*`;
+    const rights = `${rightsFor(this.#options)} ~${prefix}:* &${prefix}:*`;
+    return `Check the user and password in 'connection', and its rights: ${rights}`;
   }
 
   async #listen(): Promise<void> {
@@ -198,29 +263,27 @@ export class RedisStore implements Store {
     return systemClock.now() + this.#options.commandTimeout;
   }
 
-  /**
-   * Sends a command, and sends it again while there is no telling whether it arrived and its deadline has not passed. In the
-   * order of the calls, as long as the connection holds: who releases a lock relies on it.
-   */
-  async #send<T>(run: (client: Client, names: KeyNames) => Promise<T>, deadline = this.#deadline()): Promise<T> {
-    for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
-      const client = this.#connection.ready ?? (await this.#whenReady(deadline));
-      try {
-        this.#oneWrite.hold(client);
-        return await run(client, this.#namesOfKeys());
-      } catch (error) {
-        if (!mayBeSentAgain(error)) throw isReplyError(error) ? new StoreReplyError(error) : error;
-        if (systemClock.now() + pause >= deadline) throw this.#connection.explain('No reply from Redis', error);
-      }
-      await sleep(pause);
-    }
+  #send<T>(
+    run: (client: Client, names: KeyNames) => Promise<T>,
+    deadline = this.#deadline(),
+    connection = this.#connection,
+  ): Promise<T> {
+    return send(connection, deadline, (client) => run(client, this.#namesOfKeys()));
   }
 
-  async #whenReady(deadline: number): Promise<Client> {
-    await this.#connection.whenReady(this.#connection.patience(deadline - systemClock.now()));
-    const client = this.#connection.ready;
-    if (!client || systemClock.now() >= deadline) throw this.#connection.explain('No connection to Redis');
-    return client;
+  /** Sends what replicas must confirm, if its reply says that it wrote. */
+  #confirm<T>(
+    writes: Connection,
+    key: string,
+    deadline: number,
+    run: (client: Client, names: KeyNames) => Promise<T>,
+    wrote: (reply: T) => boolean,
+  ): Promise<T> {
+    return this.#send(
+      (client, names) => this.#confirmed.run(client, names.value(key), (node) => run(node, names), wrote),
+      deadline,
+      writes,
+    );
   }
 
   /** SHA-1 of the bytes that read as this text. */
@@ -231,12 +294,6 @@ export class RedisStore implements Store {
       : Buffer.from(text);
     return sha1(bytes?.toString() === text ? bytes : Buffer.from(text));
   }
-}
-
-/** Nothing was answered, or the answer was that nothing was done because the server is just changing. */
-function mayBeSentAgain(error: unknown): boolean {
-  if (error instanceof CacheClosedError) return false;
-  return !isReplyError(error) || /^-?(LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN)|READONLY/.test(error.message);
 }
 
 function sha1(bytes: Buffer): string {

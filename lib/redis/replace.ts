@@ -12,6 +12,7 @@ import { WAKE_UP } from './wake-up.js';
  *          evict, channel, message     deletes the entry
  *          expire, channel, message    marks it stale, unless it is, and keeps its expiry
  *          claim, token, ms            leaves it and takes the lock
+ *        for evict and expire, 1 when replicas must confirm it, or nothing
  *
  * Replies nil
  */
@@ -21,6 +22,7 @@ const REPLACE: Script = {
 ${WAKE_UP}
 local channelPrefix, action = ARGV[1], ARGV[2]
 local token, lease = ARGV[3], ARGV[4]
+local isConfirmed = ARGV[5] == '1'
 
 local lock, entry
 if action == 'expire' then
@@ -56,6 +58,13 @@ else
   redis.call('DEL', KEYS[3])
 end
 
+-- WAIT waits for what its own connection wrote. Where nothing was left to change, what another has changed may not have
+-- reached the replicas yet; a write makes sure.
+if isConfirmed then
+  redis.call('SET', KEYS[3], '')
+  redis.call('DEL', KEYS[3])
+end
+
 if lock then
   wakeHolder(lock, channelPrefix)
   wakeFollowers(lock, channelPrefix)
@@ -65,9 +74,17 @@ return false
 `,
 };
 
-export async function replace(client: Client, names: KeyNames, { key, by }: ReplaceRequest): Promise<void> {
+/** @param isConfirmed whether a `WAIT` will follow */
+export async function replace(
+  client: Client,
+  names: KeyNames,
+  { key, by }: ReplaceRequest,
+  isConfirmed = false,
+): Promise<void> {
   const { lock, value, outcome } = names.cache(key);
   const action =
-    typeof by === 'string' ? [by, names.nearChannel, nearMessage(key)] : ['claim', by.claim, milliseconds(by.lease)];
+    typeof by === 'string'
+      ? [by, names.nearChannel, nearMessage(key), ...(isConfirmed ? ['1'] : [])]
+      : ['claim', by.claim, milliseconds(by.lease)];
   await runScript(client, REPLACE, [lock, value, outcome], [names.channelPrefix, ...action]);
 }

@@ -120,6 +120,12 @@ describe('forRoot', () => {
     ['defaults', { defaults: '60s' }],
     ['ttl', { defaults: { ttl: '60s' } }],
     ['lease', { defaults: { lease: '1500' } }],
+    ['replicas', { connection: 'redis://127.0.0.1:1', replicas: -1 }],
+    ['replicas', { store: 'memory', replicas: 1 }],
+    ['replicas', { replicas: 1 }],
+    ['readFrom', { connection: 'redis://127.0.0.1:1', readFrom: 'replicas' }],
+    ['readFrom', { connection: 'redis://127.0.0.1:1', readFrom: 'replica' }],
+    ['readFrom', { store: new MemoryStore(), readFrom: 'replica' }],
   ])('fails at boot for a wrong %s: %p', async (option, options) => {
     const error = await bootError({ imports: [StampedeCacheModule.forRoot(options as StampedeCacheModuleOptions)] });
     expect(error).toMatchObject({ name: 'InvalidOptionError', option });

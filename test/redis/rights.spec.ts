@@ -102,8 +102,11 @@ test('a user who may not store leaves no lock', async () => {
 });
 
 describe('a start that is refused', () => {
-  const refusal = async (connection: RedisStoreOptions['connection']): Promise<Error> => {
-    const store = newStore({ connection, connectTimeout: 1_000 });
+  const refusal = async (
+    connection: RedisStoreOptions['connection'],
+    options: Partial<RedisStoreOptions> = {},
+  ): Promise<Error> => {
+    const store = newStore({ connection, connectTimeout: 1_000, ...options });
     stores.push(store);
     return store.start().then(
       () => new Error('it started'),
@@ -121,6 +124,32 @@ describe('a start that is refused', () => {
     expect(error.message).toMatch(message);
     expect(error.message).toContain('~test:* &test:*');
     expect(await redis.client().keys('*')).toEqual([]);
+  });
+
+  test('by no password at all (NOAUTH) says what to grant', async () => {
+    await redis.client().config('SET', 'requirepass', 'new');
+    try {
+      const error = await refusal({ port: redis.port });
+      expect(error).toBeInstanceOf(StoreDeniedError);
+      expect(error.message).toMatch(/NOAUTH/);
+    } finally {
+      await redis.client().config('SET', 'requirepass', '');
+    }
+  });
+
+  test('by no right to wait for replicas says so, and that is enough', async () => {
+    await redis.client().acl('SETUSER', 'nowait', 'on', '>x', '~*', '&*', '+@all', '-wait');
+    const { message } = await refusal(as('nowait'), { replicas: 1 });
+    expect(message).toMatch(/NOPERM.* \+wait /);
+    const rules = message.slice(message.indexOf('+@connection')).split(' ');
+    await redis.client().acl('SETUSER', 'waits', 'reset', 'on', '>x', ...rules);
+    const warnings: string[] = [];
+    const store = newStore({ connection: as('waits'), replicas: 1, logger: logInto(warnings) });
+    stores.push(store);
+    await store.start();
+    // It may ask, and there is none.
+    expect(warnings).toEqual([expect.stringContaining("'replicas' is 1, but a primary has only 0")]);
+    await expect(store.replace({ key: 'k', by: 'evict' })).rejects.toThrow("0 of the 1 'replicas'");
   });
 
   test('what it says is enough', async () => {

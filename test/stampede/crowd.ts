@@ -41,6 +41,8 @@ export interface Insistence extends Question {
   readonly until: number;
   /** Milliseconds between an answer and the next question. */
   readonly pause: number;
+  /** Any other value than what the load gives counts as an error. */
+  readonly insistOnValue?: boolean;
 }
 
 export interface Insisted {

@@ -72,7 +72,7 @@ serve({
     return Promise.all(Array.from({ length: callers }, () => ask(key, load, options)));
   },
   /** So many callers who each ask again and again until some moment. */
-  async keepAsking(key, { callers, until, pause, load, options = { ttl: '60s' } }) {
+  async keepAsking(key, { callers, until, pause, load, options = { ttl: '60s' }, insistOnValue = false }) {
     const answers = [];
     const times = [];
     const lateness = [];
@@ -80,6 +80,9 @@ serve({
       while (now() < until) {
         const askedAt = now();
         const answer = await ask(key, load, options);
+        if (insistOnValue && !answer.error && answer.value !== load.gives) {
+          answer.error = { name: 'WrongValue', message: `${key} has the value ${answer.value}` };
+        }
         answers.push(answer);
         times.push(answer.at - askedAt);
         const resting = now();

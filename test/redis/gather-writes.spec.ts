@@ -2,7 +2,7 @@ import { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import type { Client } from '../../lib/redis/client.js';
-import { OneWrite } from '../../lib/redis/one-write.js';
+import { gatherWrites } from '../../lib/redis/gather-writes.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { startStore } from './redis-stores.js';
 
@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => redis.stop());
 
-test('what is sent in one tick, promise jobs included, is written at once, and in order', async () => {
+test('the scripts of one turn of the event loop are written at once, and in order', async () => {
   const writes: string[] = [];
   const stream = new Writable({
     decodeStrings: false,
@@ -26,9 +26,8 @@ test('what is sent in one tick, promise jobs included, is written at once, and i
     },
   });
   const client = { isCluster: false, stream } as unknown as Client;
-  const oneWrite = new OneWrite();
   const send = (text: string) => {
-    oneWrite.hold(client);
+    gatherWrites(client);
     stream.write(text);
   };
   send('a');
