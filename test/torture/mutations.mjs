@@ -38,7 +38,7 @@ export const MUTATIONS = [
   },
   {
     name: 'set: refused, and nothing is evicted',
-    file: 'core/stampede-cache.ts',
+    file: 'core/writes.ts',
     from: `if (end.is === 'refused') await store.evict(key, 'evict');\n      else if`,
     to: `if (end.is === 'refused') return;\n      if`,
     finds: ['eviction wins'],
@@ -158,9 +158,10 @@ export const MUTATIONS = [
   {
     name: 'guard: no deadline for commands',
     file: 'core/guarded-store.ts',
-    from: 'this.#clock.after(commandTimeout, () =>',
-    to: 'this.#clock.after(commandTimeout * 1_000, () =>',
-    finds: ['answered'],
+    from: 'this.#clock.after(deadline, () =>',
+    to: 'this.#clock.after(deadline * 1_000, () =>',
+    // A release that waits for the end of an acquire comes too late as well.
+    finds: ['answered', 'no lock outlives its attempt'],
   },
   {
     name: 'guard: an acquire that comes late is not released',
@@ -213,21 +214,21 @@ export const MUTATIONS = [
   },
   {
     name: 'cache: a value is kept for a minute',
-    file: 'core/stampede-cache.ts',
+    file: 'core/kept.ts',
     from: 'const MOST_KEPT = 1_000;',
     to: 'const MOST_KEPT = 60_000;',
     finds: ['eviction wins'],
   },
   {
     name: 'cache: an eviction leaves what is kept',
-    file: 'core/stampede-cache.ts',
-    from: '    this.#kept.delete(key);\n    this.#writes.add(write);\n    try {\n      await write;\n    } finally {\n      this.#writes.delete(write);\n      this.#kept.delete(key);\n    }',
-    to: '    this.#writes.add(write);\n    try {\n      await write;\n    } finally {\n      this.#writes.delete(write);\n    }',
+    file: 'core/writes.ts',
+    from: '    this.#kept.forget(key);\n',
+    to: '',
     finds: ['eviction wins'],
   },
   {
     name: 'stale: an old value is for everybody',
-    file: 'core/stampede-cache.ts',
+    file: 'core/lookups.ts',
     from: 'if (staleness < Math.max(staleWhileRevalidate, staleIfError)) caller.stale = answer;',
     to: 'void staleIfError;\n      caller.stale = answer;',
     finds: ['freshness'],
@@ -277,8 +278,8 @@ export const MUTATIONS = [
   {
     name: 'waiting: nobody polls',
     file: 'core/waiting.ts',
-    from: 'const delay = Math.min(this.#pollDelay(reply.wakes), reply.leaseLeft + 1 + this.#random() * EXPIRY_SPREAD);',
-    to: 'const delay = 3_600_000 + this.#pollDelay(reply.wakes);',
+    from: 'this.#clock.after(Math.min(poll, expiry), () =>',
+    to: 'this.#clock.after(3_600_000, () =>',
     finds: ['waits for nobody'],
   },
 ];
