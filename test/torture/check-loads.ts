@@ -9,8 +9,6 @@ import type { Call, History, Load, Write } from './history.js';
 const LED_BEFORE = 1_000;
 /** A loader that waits for its turn, or a timer, may be late by so much. */
 const SLACK = 50;
-/** A renewal and its reply, on a busy machine. */
-const TOLD = 800;
 /** So long a load takes at least for all who wait to be registered with it. */
 const REGISTERED = 500;
 
@@ -23,7 +21,6 @@ export function checkLoads(history: History, excuses: Excuses): Finding[] {
     const check = new KeyCheck(history, excuses, all, writes.get(key) ?? []);
     findings.push(
       ...check.overlaps(),
-      ...check.untold(),
       ...check.needless(),
       ...check.afterSet(),
       ...check.unshared(calls.get(key) ?? []),
@@ -55,32 +52,6 @@ class KeyCheck {
           check: 'one load',
           at: second.from,
           what: `'${first.key}': ${first.id} began at ${seconds(this.history, first.from)} and ended at ${seconds(this.history, until)}; ${second.id} began meanwhile`,
-        });
-      }
-      return true;
-    });
-    return findings;
-  }
-
-  /** Two at once, for whatever reason: the first one's next renewal finds the other's lock, and aborts it. */
-  untold(): Finding[] {
-    const findings: Finding[] = [];
-    this.#pairs((first, second) => {
-      const end = this.excuses.endOfLoad(first);
-      if (second.from >= end) return false;
-      const told = second.from + this.#profile(first).options.lease / 3 + TOLD;
-      if (told >= Math.min(end, this.excuses.endOfLoad(second))) return true;
-      const [led, { excuses }] = [first.from - LED_BEFORE, this];
-      const isCalm =
-        !excuses.cutOff(first.process, led, told) &&
-        !excuses.cutOff(second.process, second.from - LED_BEFORE, told) &&
-        !excuses.lostLocks(second.from - SLACK, told) &&
-        !this.writes.some((write) => write.from <= told && excuses.effectOf(write) >= led);
-      if (isCalm && first.process !== second.process) {
-        findings.push({
-          check: 'told',
-          at: told,
-          what: `'${first.key}': ${first.id} runs on, though ${second.id} began at ${seconds(this.history, second.from)}`,
         });
       }
       return true;

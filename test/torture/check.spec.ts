@@ -167,20 +167,6 @@ describe('one load', () => {
     expect(found({ loads: two, ...parts })).toContain('one load');
   });
 
-  test('one that has lost its lock to another is told', () => {
-    const key = 'endless-0';
-    const loads = (abortedAt?: number) => [
-      load('a', 1_000, 9_000, { key, abortedAt }),
-      load('b', 3_000, 10_000, { key }),
-    ];
-    const faults = [fault('locks dropped', 2_900, 2_900, { lost: 'locks' })];
-    expect(found({ loads: loads(), faults })).toEqual(['told']);
-    expect(found({ loads: loads(4_500), faults })).toEqual([]);
-    expect(found({ loads: loads(), faults: [...faults, fault('blackhole', 3_000, 7_000, { process: 'a' })] })).toEqual(
-      [],
-    );
-  });
-
   test('the last resort of a caller whose wait is over is no second load', () => {
     const key = 'impatient-0';
     expect(

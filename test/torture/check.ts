@@ -8,7 +8,6 @@ import type { Fault, History } from './history.js';
 
 export type Check =
   | 'one load'
-  | 'told'
   | 'needless load'
   | 'outcome shared'
   | 'eviction wins'

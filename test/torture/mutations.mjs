@@ -83,7 +83,7 @@ export const MUTATIONS = [
     file: 'redis/renew.ts',
     from: `if string.match(lock, '^[^,]*') ~= ARGV[1] then return 'other' end`,
     to: '',
-    finds: ['told', 'one holder', 'eviction wins'],
+    finds: ['one holder', 'eviction wins'],
   },
   {
     name: 'lease: not renewed',

@@ -56,6 +56,18 @@ export const PROFILES: readonly LoadProfile[] = [
     pause: [2, 20],
     evictEvery: 500,
   },
+  // So seldom that an eviction that was lost is not made good by the next.
+  {
+    name: 'seldom evicted',
+    keys: 2,
+    ttl: 60_000,
+    options: PATIENT,
+    variants: [{}],
+    takes: [10, 60],
+    callers: 1,
+    pause: [20, 80],
+    evictEvery: 2_000,
+  },
   // Evicted again and again, also between a command and its reply.
   {
     name: 'hounded',
