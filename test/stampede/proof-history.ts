@@ -10,6 +10,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { createStampede, type LoadOptions, RedisStore, type StampedeCache } from 'nestjs-stampede-cache';
 import { eventually } from '../support/eventually.js';
 import { startProxy } from '../support/fault-proxy.js';
+import { seeded } from '../support/seeded.js';
 
 const PROCESSES = 3;
 const DURATION = 1_500;
@@ -34,17 +35,6 @@ export interface History {
   near: number;
   /** What went against the rule, or failed without being told to. */
   readonly faults: string[];
-}
-
-/** The same numbers for the same seed. */
-export function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 /** A loader's failure; its message is the version, and travels to other processes. */
