@@ -28,6 +28,7 @@ import { renew } from './renew.js';
 import { replace } from './replace.js';
 import { Subscription } from './subscription.js';
 
+/** Where Redis is, and how it is used. */
 export interface RedisStoreOptions {
   /** A URL, options of ioredis, a client of it (which is duplicated, never closed), or a function that returns one. */
   readonly connection: ConnectionOption;
