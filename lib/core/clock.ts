@@ -1,5 +1,6 @@
 /** A timer that can be taken back. */
 export interface Timer {
+  /** What it was to run is not run. */
   clear(): void;
 }
 

@@ -4,7 +4,9 @@
  * Both may throw: a value that can't be encoded is answered but not stored; a text that can't be decoded is a miss.
  */
 export interface Codec {
+  /** The text to store. */
   encode(value: unknown): string;
+  /** The value that a stored text stands for. */
   decode(text: string): unknown;
 }
 

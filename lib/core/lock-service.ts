@@ -16,6 +16,7 @@ import { Patience } from './patience.js';
 import { Turns } from './turns.js';
 import { Waiting } from './waiting.js';
 
+/** How a lock is held. */
 export interface TryLockOptions {
   /** How long the lock lives without renewal. Default: the module's `lease`, 5 s. */
   readonly lease?: Duration;
@@ -23,6 +24,7 @@ export interface TryLockOptions {
   readonly renew?: boolean;
 }
 
+/** How a lock is held, and how long it is waited for. */
 export interface LockOptions extends TryLockOptions {
   /** How long to wait for a lock that another holds. Default: the module's `wait`, 30 s. `0` tries once. */
   readonly wait?: Duration;
@@ -58,6 +60,7 @@ export class LockService {
   readonly #attempts = new Map<Patience, Attempt>();
   #closed = false;
 
+  /** @internal The module, or `createStampede`, makes it. */
   constructor(coordination: Coordination, policy: ResolvedPolicy) {
     this.#coordination = coordination;
     this.#policy = policy;

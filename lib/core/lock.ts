@@ -93,6 +93,7 @@ export class Lock implements AsyncDisposable {
     await this.release();
   }
 
+  /** Releases it, at the end of the block that has it by `await using`. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

@@ -7,7 +7,9 @@ import { messageOf } from './message-of.js';
  * `encode` answers `undefined` for an error that isn't its business; `decode` answers `undefined` for a text that isn't.
  */
 export interface ErrorCodec {
+  /** The text to send, or `undefined` for an error that is not its business. */
   encode(error: unknown): string | undefined;
+  /** The error that a text stands for, or `undefined` for a text that is not its own. */
   decode(text: string): unknown;
 }
 

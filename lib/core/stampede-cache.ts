@@ -65,6 +65,7 @@ export class StampedeCache {
   /** From now on nothing takes a lock. */
   #closed = false;
 
+  /** @internal The module, or `createStampede`, makes it. */
   constructor(
     coordination: Coordination,
     policy: CachePolicy,

@@ -66,6 +66,7 @@ export interface ChangeListener {
   deaf(): void;
 }
 
+/** What `read` found. */
 export interface ReadReply {
   /** In the order of the keys; `undefined` where there is none, an `Error` where one can't be read. */
   readonly texts: readonly (string | undefined | Error)[];
@@ -76,6 +77,7 @@ export interface ReadReply {
 /** A key's locks: the cache's own, and the lock service's. They never meet. */
 export type LockKind = 'cache' | 'lock';
 
+/** Who asks to lead, and what counts as found. */
 export interface LeadRequest {
   readonly kind: LockKind;
   readonly key: string;
@@ -95,6 +97,7 @@ export interface LeadRequest {
   readonly heedsError?: boolean;
 }
 
+/** What came of asking to lead: an answer that was there, the lock, or the wait for another that has it. */
 export type LeadReply =
   | { readonly is: 'hit'; readonly text: string }
   | { readonly is: 'outcome'; readonly text: string }
@@ -105,6 +108,7 @@ export type LeadReply =
     }
   | WaitingReply;
 
+/** Another has the lock. */
 export interface WaitingReply {
   readonly is: 'waiting';
   /** Who holds the lock. */
@@ -115,6 +119,7 @@ export interface WaitingReply {
   readonly wakes: boolean;
 }
 
+/** Whose lock is over, and what is to be left behind. */
 export interface EndRequest {
   readonly kind: LockKind;
   readonly key: string;
@@ -132,6 +137,7 @@ export interface EndRequest {
   readonly claimed?: boolean | undefined;
 }
 
+/** What is stored, and for how long. */
 export interface StoredEntry {
   readonly text: string;
   /** Milliseconds to keep it; `Infinity` for ever. Never 0. */
@@ -140,10 +146,12 @@ export interface StoredEntry {
   readonly freshFor?: number | undefined;
 }
 
+/** Whether the lock was still held by that token; if not, nothing was stored. */
 export type EndReply =
   | { readonly is: 'held'; readonly stored: boolean /** Why it could not be stored. */; readonly error?: string }
   | { readonly is: 'refused' };
 
+/** Whose lease is to last `lease` milliseconds from now. */
 export interface RenewRequest {
   readonly kind: LockKind;
   readonly key: string;
@@ -154,6 +162,7 @@ export interface RenewRequest {
 /** `other`: another token holds the lock. `gone`: nobody does. */
 export type RenewReply = 'held' | 'other' | 'gone';
 
+/** Which entry changes from outside a load, and how. */
 export interface ReplaceRequest {
   readonly key: string;
   /**

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../core/clock.js';
 import { ExpiringMap } from './expiring-map.js';
 
+/** How a memory server keeps time, and how much it keeps. */
 export interface MemoryServerOptions {
   /** Whose time ends leases and entries. Default: this process's. */
   readonly clock?: Clock;
@@ -29,8 +30,11 @@ export interface MemoryOutcome {
  * memory, only entries are: a lock that is lost is a second load.
  */
 export class MemoryServer {
+  /** @internal */
   readonly entries: ExpiringMap<string>;
+  /** @internal */
   readonly locks: ExpiringMap<MemoryLock>;
+  /** @internal */
   readonly outcomes: ExpiringMap<MemoryOutcome>;
   /** Milliseconds since the epoch. */
   readonly now: () => number;
@@ -52,10 +56,12 @@ export class MemoryServer {
     return `memory${this.#processes}`;
   }
 
+  /** Sends what is published to a process to its listener; one a process. */
   subscribe(process: string, listener: (token: string) => void): void {
     this.#listeners.set(process, listener);
   }
 
+  /** Ends that. */
   unsubscribe(process: string): void {
     this.#listeners.delete(process);
     this.#changeListeners.delete(process);

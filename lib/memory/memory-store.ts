@@ -20,6 +20,7 @@ import {
 } from '../core/store.js';
 import { type MemoryLock, MemoryServer, type MemoryServerOptions } from './memory-server.js';
 
+/** Whose memory a store uses. */
 export interface MemoryStoreOptions extends MemoryServerOptions {
   /** State to share with other stores, as processes share a Redis server; then the other options are the server's. */
   readonly server?: MemoryServer;

@@ -123,6 +123,7 @@ function hasMethods(given: unknown, ...names: string[]): boolean {
 
 /** What `useClass` and `useExisting` of `forRootAsync` name. */
 export interface StampedeCacheOptionsFactory {
+  /** The options, now or later; called once, at the start. */
   createStampedeCacheOptions(): StampedeCacheOptions | Promise<StampedeCacheOptions>;
 }
 

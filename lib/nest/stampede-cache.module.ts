@@ -27,6 +27,7 @@ export class StampedeCacheModule
 {
   readonly #started: StartedCache;
 
+  /** @internal */
   constructor(@Inject(STAMPEDE) started: StartedCache) {
     super();
     this.#started = started;
@@ -75,6 +76,7 @@ export class StampedeCacheModule
     await this.#started.settle();
   }
 
+  /** Requests that came since may load as well. */
   async beforeApplicationShutdown(): Promise<void> {
     await this.#started.settle();
   }

@@ -6,6 +6,7 @@ import type { Client } from './client.js';
 export interface IoredisClient {
   readonly isCluster: boolean;
   readonly status: string;
+  /** What we make our own connections by. */
   duplicate(...args: never[]): unknown;
 }
 

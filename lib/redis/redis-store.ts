@@ -34,6 +34,7 @@ import { rightsFor } from './rights.js';
 import { send } from './send.js';
 import { Subscription } from './subscription.js';
 
+/** Where Redis is, and how it is used. */
 export interface RedisStoreOptions {
   /** A URL, options of ioredis, a client of it (which is duplicated, never closed), or a function that returns one. */
   readonly connection: ConnectionOption;

@@ -34,6 +34,7 @@ export class CacheAsideInterceptor implements NestInterceptor {
   /** What has been said of which handler. */
   readonly #warned = new Set<string>();
 
+  /** @internal */
   constructor(@Inject(cacheAccessToken()) access: CacheAccess) {
     this.#access = access;
     this.#cache = (this.constructor as { [CACHE]?: string })[CACHE];
