@@ -1,8 +1,9 @@
 import { CircuitBreaker } from './circuit-breaker.js';
 import type { Clock } from './clock.js';
-import { CommandTimeoutError, EvictionPendingError, InvalidOptionError } from './errors.js';
+import { CommandTimeoutError, EvictionPendingError, InvalidOptionError, StoreReplyError } from './errors.js';
 import type { Events, StoreCommand } from './events.js';
 import { type Eviction, PendingEvictions } from './pending-evictions.js';
+import { PendingReleases, type Release } from './pending-releases.js';
 import type {
   ChangeListener,
   EndReply,
@@ -43,6 +44,7 @@ export class GuardedStore {
   /** One for each of the store's servers. */
   readonly #breakers = new Map<string, CircuitBreaker>();
   readonly #pending: PendingEvictions;
+  readonly #releases: PendingReleases;
 
   constructor(store: Store, clock: Clock, events: Events, trouble: Trouble, options: GuardOptions) {
     this.#store = store;
@@ -51,6 +53,7 @@ export class GuardedStore {
     this.#trouble = trouble;
     this.#options = options;
     this.#pending = new PendingEvictions((key, by) => this.#replace({ key, by }), clock, events);
+    this.#releases = new PendingReleases((release) => this.#inTime('end', () => store.end(release)), clock);
   }
 
   get process(): string {
@@ -92,28 +95,17 @@ export class GuardedStore {
     return { ...reply, texts: keys.map((key) => (texts.has(key) ? texts.get(key) : new EvictionPendingError(key))) };
   }
 
-  /**
-   * A request that isn't known to have failed may have taken the lock, or may still take it. The release follows it on the
-   * same connection, so it runs right after; should a reply come in the end that says it led, it is released once more,
-   * since then the first release may have gone another way.
-   */
   async lead(request: LeadRequest): Promise<LeadReply> {
-    if (request.kind === 'cache' && this.#pending.of(request.key)) throw new EvictionPendingError(request.key);
-    let reply: Promise<LeadReply> | undefined;
-    const send = () => {
-      reply = this.#store.lead(request);
-      return reply;
-    };
-    try {
-      return await (request.kind === 'cache' ? this.#guarded(request.key, 'lead', send) : this.#inTime('lead', send));
-    } catch (error) {
-      if (reply) this.#release(request);
-      reply?.then(
-        (late) => late.is === 'leading' && this.#release(request),
-        () => {},
+    const { kind, key } = request;
+    if (kind === 'cache' && this.#pending.of(key)) throw new EvictionPendingError(key);
+    const send = () =>
+      this.#orRelease(
+        request,
+        'lead',
+        () => this.#store.lead(request),
+        ({ is }) => is === 'leading',
       );
-      throw error;
-    }
+    return kind === 'cache' ? this.#breakerOf(key).run(send) : send();
   }
 
   /** Who waits asks this again and again, so that it notices soon that the store is away: its deadline is shorter. */
@@ -122,8 +114,14 @@ export class GuardedStore {
     return this.#guarded(key, 'leaseLeft', () => this.#store.leaseLeft(key), deadline);
   }
 
-  end(request: EndRequest): Promise<EndReply> {
-    return this.#inTime('end', () => this.#store.end(request));
+  /** One that isn't acknowledged is made up for: without what it was to store, which nobody may know of by then. */
+  async end(request: EndRequest): Promise<EndReply> {
+    try {
+      return await this.#inTime('end', () => this.#store.end(request));
+    } catch (error) {
+      this.#releases.add(request);
+      throw error;
+    }
   }
 
   renew(request: RenewRequest): Promise<RenewReply> {
@@ -131,22 +129,14 @@ export class GuardedStore {
   }
 
   /** Takes the lock for a write that `end` finishes: as `lead` does, and released like it. */
-  async claim(key: string, token: string, lease: number): Promise<void> {
-    let reply: Promise<void> | undefined;
-    try {
-      await this.#inTime('replace', () => {
-        reply = this.#store.replace({ key, by: { claim: token, lease } });
-        return reply;
-      });
-    } catch (error) {
-      const claim = { kind: 'cache', key, token, claimed: true } as const;
-      if (reply) this.#release(claim);
-      reply?.then(
-        () => this.#release(claim),
-        () => {},
-      );
-      throw error;
-    }
+  claim(key: string, token: string, lease: number): Promise<void> {
+    const by = { claim: token, lease };
+    return this.#orRelease(
+      { kind: 'cache', key, token, claimed: true },
+      'replace',
+      () => this.#store.replace({ key, by }),
+      () => true,
+    );
   }
 
   /** What fails is made up for before anything is read again, and also fails here. */
@@ -164,25 +154,63 @@ export class GuardedStore {
 
   close(): void {
     this.#pending.close();
+    this.#releases.close();
   }
 
   #replace(request: ReplaceRequest): Promise<void> {
     return this.#inTime('replace', () => this.#store.replace(request));
   }
 
-  #release({ kind, key, token, claimed }: EndRequest): void {
-    this.#store.end({ kind, key, token, claimed }).catch(() => {});
+  /**
+   * Sends a request for a lock. One that isn't known to have failed may have taken it, or may still take it. The release
+   * follows it on the same connection, so it runs right after. If the store doesn't acknowledge it, it is tried again; and
+   * should a reply come in the end that says that the lock was taken, it is released once more, since then the first release
+   * may have gone another way.
+   */
+  async #orRelease<T>(
+    lock: Release,
+    command: StoreCommand,
+    send: () => Promise<T>,
+    took: (reply: T) => boolean,
+  ): Promise<T> {
+    let reply: Promise<T> | undefined;
+    try {
+      return await this.#inTime(command, () => {
+        reply = send();
+        return reply;
+      });
+    } catch (error) {
+      this.#release(lock, !(error instanceof StoreReplyError));
+      reply?.then(
+        (late) => took(late) && this.#release(lock, true),
+        () => {},
+      );
+      throw error;
+    }
+  }
+
+  /** @param mayStillBeTaken the request for the lock may run after this */
+  #release({ kind, key, token, claimed }: Release, mayStillBeTaken: boolean): void {
+    const release = { kind, key, token, claimed };
+    this.#store.end(release).then(
+      ({ is }) => is === 'refused' && mayStillBeTaken && this.#releases.add(release),
+      () => this.#releases.add(release),
+    );
   }
 
   /** What can be done without is not sent to a server that fails again and again. */
   #guarded<T>(key: string, command: StoreCommand, send: () => Promise<T>, deadline?: number): Promise<T> {
+    return this.#breakerOf(key).run(() => this.#inTime(command, send, deadline));
+  }
+
+  #breakerOf(key: string): CircuitBreaker {
     const part = this.partOf(key);
     let breaker = this.#breakers.get(part);
     if (!breaker) {
       breaker = new CircuitBreaker(this.#clock, FAILURES, LEFT_ALONE);
       this.#breakers.set(part, breaker);
     }
-    return breaker.run(() => this.#inTime(command, send, deadline));
+    return breaker;
   }
 
   async #inTime<T>(command: StoreCommand, send: () => Promise<T>, deadline = this.#options.commandTimeout): Promise<T> {

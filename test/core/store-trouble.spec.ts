@@ -21,8 +21,6 @@ describe('the trouble of the store is not the trouble of the caller', () => {
         expect(loader.runs).toBe(1);
         store.works();
         await clock.advance(1_000);
-        // An end that was not run leaves its lock to the lease.
-        if (command === 'end' && (fault === 'rejects' || fault === 'request lost')) await clock.advance(5_000);
         expect(setting.lockOf('key')).toBe(undefined);
       },
     );
