@@ -164,17 +164,17 @@ export const MUTATIONS = [
     finds: ['answered', 'no lock outlives its attempt'],
   },
   {
-    name: 'guard: an acquire that comes late is not released',
+    name: 'guard: what may have taken a lock is not released',
     file: 'core/guarded-store.ts',
-    from: `      if (reply) this.#release(request);\n      reply?.then(\n        (late) => late.is === 'leading' && this.#release(request),\n        () => {},\n      );`,
-    to: '      reply?.catch(() => {});',
+    from: 'this.#release(lock, !(error instanceof StoreReplyError));\n      reply?.then(\n        (late) => took(late) && this.#release(lock, true),\n        () => {},\n      );',
+    to: 'void lock;\n      void took;\n      reply?.catch(() => {});',
     finds: ['no lock outlives its attempt'],
   },
   {
-    name: 'guard: a claim that comes late is not released',
+    name: 'guard: a release that fails is not made up for',
     file: 'core/guarded-store.ts',
-    from: '      if (reply) this.#release(claim);\n      reply?.then(\n        () => this.#release(claim),\n        () => {},\n      );',
-    to: '      void claim;\n      reply?.catch(() => {});',
+    from: 'this.#releases.add(request);',
+    to: '',
     finds: ['no lock outlives its attempt'],
   },
   {
