@@ -6,7 +6,7 @@ import { rightsFor } from '../../lib/redis/rights.js';
 
 const root = join(import.meta.dirname, '../..');
 const read = (page: string) => readFileSync(join(root, page), 'utf8');
-const SPEC = /`(test\/[\w./-]+)`/g;
+const SPEC = /`(test\/[\w/.-]+\.spec\.ts)`/g;
 
 test.each(['README.md', ...readdirSync(join(root, 'docs')).map((name) => `docs/${name}`)])('%s', (page) => {
   const named = [...read(page).matchAll(SPEC)].map(([, path = '']) => path);
