@@ -160,6 +160,7 @@ export class Flight {
       led = await lead(this.#tower, {
         kind: 'cache',
         key: this.key,
+        token: this.#tower.newToken(),
         lease,
         waitedFor,
         unreadable,

@@ -15,19 +15,19 @@ export interface Led {
 /**
  * One attempt to lead, with a token of its own: what the cache and the lock service have in common.
  *
+ * @param request its token is new: `coordination.newToken()`
  * @throws what the store rejects with; then nothing stays locked
  */
-export async function lead(coordination: Coordination, request: Omit<LeadRequest, 'token'>): Promise<Led> {
+export async function lead(coordination: Coordination, request: LeadRequest): Promise<Led> {
   const { clock, store, wakeUps } = coordination;
-  const token = coordination.newToken();
   const recording = wakeUps.record();
   const sentAt = clock.now();
   try {
-    const reply = await store.lead({ ...request, token });
+    const reply = await store.lead(request);
     return {
       reply,
-      lease: new Lease(store, clock, { ...request, token, sentAt }),
-      watch: recording.watch(reply.is === 'waiting' ? reply.token : token),
+      lease: new Lease(store, clock, request, sentAt),
+      watch: recording.watch(reply.is === 'waiting' ? reply.token : request.token),
     };
   } finally {
     recording.stop();

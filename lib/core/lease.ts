@@ -1,6 +1,6 @@
 import type { Clock, Timer } from './clock.js';
 import type { GuardedStore } from './guarded-store.js';
-import type { EndReply, EndRequest, LockKind } from './store.js';
+import type { EndReply, EndRequest, LeadRequest, LockKind } from './store.js';
 
 /** What the one who holds a lease is told. */
 export interface LeaseWatch {
@@ -31,18 +31,14 @@ export class Lease {
   #renews = false;
   #watchesExpiry = false;
 
-  constructor(
-    store: GuardedStore,
-    clock: Clock,
-    lock: { kind: LockKind; key: string; token: string; lease: number; sentAt: number },
-  ) {
+  constructor(store: GuardedStore, clock: Clock, { kind, key, token, lease }: LeadRequest, sentAt: number) {
     this.#store = store;
     this.#clock = clock;
-    this.#kind = lock.kind;
-    this.#key = lock.key;
-    this.token = lock.token;
-    this.#lease = lock.lease;
-    this.#until = lock.sentAt + lock.lease;
+    this.#kind = kind;
+    this.#key = key;
+    this.token = token;
+    this.#lease = lease;
+    this.#until = sentAt + lease;
   }
 
   /** Milliseconds left, by our own count. */

@@ -200,7 +200,13 @@ export class LockService {
 
   async #lead(key: string, milliseconds: number): Promise<Led> {
     try {
-      return await lead(this.#coordination, { kind: 'lock', key, lease: milliseconds, follow: true });
+      return await lead(this.#coordination, {
+        kind: 'lock',
+        key,
+        token: this.#coordination.newToken(),
+        lease: milliseconds,
+        follow: true,
+      });
     } catch (cause) {
       throw new LockUnavailableError(key, { cause });
     }
