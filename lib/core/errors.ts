@@ -116,11 +116,11 @@ export class CacheEvictionError extends StampedeCacheError {
   }
 }
 
-/** The cache's store did not do what a call needs (`get`, `has`, `set`, `evict`, `expire`); the cause says why. */
+/** The cache's store did not do what a call needs (`set`, `expire`, and `getOrLoad` with `onRedisError: 'throw'`); the cause says why. */
 export class CacheUnavailableError extends StampedeCacheError {
   readonly code = 'CACHE_UNAVAILABLE';
   constructor(command: string, options: ErrorOptions) {
-    super(`The cache's store did not answer '${command}': ${messageOf(options.cause)}`, options);
+    super(`The cache's store did not do '${command}': ${messageOf(options.cause)}`, options);
   }
 }
 
@@ -157,14 +157,14 @@ export class LockLostError extends StampedeCacheError {
   }
 }
 
-/** Redis could not be asked for the lock, so whether it is free is not known. Nothing is locked. */
+/** It is not known whether the lock is free, or not certain that it would be kept; the cause says why. Nothing is locked. */
 export class LockUnavailableError extends StampedeCacheError {
   readonly code = 'LOCK_UNAVAILABLE';
   constructor(
     readonly key: string,
     options: ErrorOptions,
   ) {
-    super(`The lock '${key}' can't be had, because its store does not answer: ${messageOf(options.cause)}`, options);
+    super(`The lock '${key}' can't be had: ${messageOf(options.cause)}`, options);
   }
 }
 

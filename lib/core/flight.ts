@@ -333,7 +333,7 @@ export class Flight {
     return 'concluded';
   }
 
-  /** Gives the lock back. If the store does not answer, the lease ends it. */
+  /** Gives the lock back. If the store does not answer, it is tried again until it does. */
   async #release(lease: Lease): Promise<void> {
     await lease.end().catch(() => {});
   }

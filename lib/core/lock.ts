@@ -80,7 +80,8 @@ export class Lock implements AsyncDisposable {
   /**
    * Releases the lock. Never throws, so that it can't hide what happened before.
    *
-   * @returns whether it was still ours until now; false also when the store did not answer, and then the lease ends it
+   * @returns whether it was still ours until now; false also when the store did not answer; it is then
+   *   tried again until it does, or the lease ends it
    */
   release(): Promise<boolean> {
     this.#released ??= this.#release();

@@ -29,7 +29,7 @@ import {
   splitOnKeyError,
   type ValuesByKey,
 } from './many.js';
-import { NearCache } from './near-cache.js';
+import { NearCache, type NearEntry } from './near-cache.js';
 import type { ResolvedNear } from './near-options.js';
 import {
   type CachePolicy,
@@ -141,11 +141,10 @@ export class StampedeCache {
   }
 
   #nearHit(key: string, loader: Loader<unknown>, options: ResolvedLoadOptions): Promise<unknown> | undefined {
-    const found = this.#near?.get(key);
-    if (!found || options.signal?.aborted || options.reload) return undefined;
-    const { events, clock, random } = this.#tower;
-    if (events.observed) events.emit({ type: 'near-hit', key });
-    if (options.earlyRefresh > 0 && found.isDueEarly(clock.now(), options.earlyRefresh, random))
+    const found = this.#nearby(key, options);
+    if (!found) return undefined;
+    const { clock } = this.#tower;
+    if (this.#isDueEarly(found, options))
       this.#flights.refresh(key, new Caller(loader, options, clock.now()), found.freshUntil);
     options.told?.({ is: 'hit', left: found.freshHere - clock.now() });
     return Promise.resolve(found.for(options.isolate));
@@ -154,14 +153,23 @@ export class StampedeCache {
   /** The same for one of many, who is a caller already. */
   #answerNear(key: string, caller: Caller): boolean {
     const { options } = caller;
-    const found = options.near && !caller.settled ? this.#near?.get(key) : undefined;
+    const found = options.near ? this.#nearby(key, options) : undefined;
     if (!found) return false;
-    const { events, clock, random } = this.#tower;
-    if (events.observed) events.emit({ type: 'near-hit', key });
-    if (options.earlyRefresh > 0 && found.isDueEarly(clock.now(), options.earlyRefresh, random))
-      this.#flights.refresh(key, caller, found.freshUntil);
-    caller.answer(found.answer, { is: 'hit', left: found.freshHere - clock.now() });
+    if (this.#isDueEarly(found, options)) this.#flights.refresh(key, caller, found.freshUntil);
+    caller.answer(found.answer, { is: 'hit', left: found.freshHere - this.#tower.clock.now() });
     return true;
+  }
+
+  #nearby(key: string, options: ResolvedLoadOptions): NearEntry | undefined {
+    const found = this.#near?.get(key);
+    if (!found || options.signal?.aborted || options.reload) return undefined;
+    const { events } = this.#tower;
+    if (events.observed) events.emit({ type: 'near-hit', key });
+    return found;
+  }
+
+  #isDueEarly(found: NearEntry, { earlyRefresh }: ResolvedLoadOptions): boolean {
+    return earlyRefresh > 0 && found.isDueEarly(this.#tower.clock.now(), earlyRefresh, this.#tower.random);
   }
 
   /**
@@ -199,7 +207,7 @@ export class StampedeCache {
   ): Promise<unknown[]> {
     if (typeof load !== 'function') throw new InvalidOptionError('loadMany', load, 'a function that makes the values');
     const { errors, caching } = splitOnKeyError(options);
-    return this.getOrLoadManyResolved(keys, load, resolveLoadOptions(caching, this.#policy), errors);
+    return this.getOrLoadManyResolved(keys, load, this.resolve(caching), errors);
   }
 
   /** @internal The same for options that were resolved before. */

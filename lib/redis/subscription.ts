@@ -167,10 +167,13 @@ export class Subscription {
   }
 
   #deafen(): void {
+    const wasActive = this.#active;
     this.#active = false;
     this.#heartbeat?.stop();
     this.#heartbeat = undefined;
     this.#options.changes?.deaf();
+    // Those who wait to be woken look, and poll from then on.
+    if (wasActive && !this.#closing.signal.aborted) this.#options.wake(undefined);
   }
 
   #warnOfNear(error: Error): void {

@@ -36,6 +36,26 @@ describe('a near hit', () => {
     expect(setting.events.filter(({ type }) => type === 'near-hit')).toHaveLength(50);
   });
 
+  test('is for keys of many as well: only the others are read', async () => {
+    const { setting, ask, clock, reads } = stage();
+    await ask(0);
+    await ask(0);
+    const { cache, store } = setting.process(0);
+    const many = (options = {}) =>
+      follow(cache.getOrLoadMany(['key', 'other'], (keys) => keys.map((key) => ({ key })), { ttl: 1_000, ...options }));
+    const first = many();
+    await clock.advance(20);
+    expect(first.value).toEqual([{ run: 1 }, { key: 'other' }]);
+    expect(store.sent.filter(({ command }) => command === 'read').at(-1)).toEqual({ command: 'read', key: 'other' });
+    const before = reads(0);
+    expect((await cache.getOrLoadMany(['key'], () => [], 1_000))[0]).toEqual({ run: 1 });
+    expect(reads(0)).toBe(before);
+    const without = many({ near: false });
+    await clock.advance(20);
+    expect(without.value).toEqual([{ run: 1 }, { key: 'other' }]);
+    expect(reads(0)).toBe(before + 1);
+  });
+
   test('is not for calls with `near: false`, nor for `get` and `has`', async () => {
     const { setting, ask, reads } = stage();
     await ask(0);
@@ -403,6 +423,7 @@ describe('options', () => {
   test('near: true where there is no near cache, or a store that tells of no changes, is an error', async () => {
     const { cache } = create({});
     await expect(cache.getOrLoad('key', () => 1, { ttl: 1, near: true })).rejects.toThrow(InvalidOptionError);
+    await expect(cache.getOrLoadMany(['key'], () => [1], { ttl: 1, near: true })).rejects.toThrow(InvalidOptionError);
     const store = Object.defineProperty(new MemoryStore(), 'onChange', { value: undefined });
     expect(() => createStampede({ store }, { near: { max: 1 } })).toThrow(/near/);
     expect(() => create({ defaults: { near: true } })).toThrow(InvalidOptionError);

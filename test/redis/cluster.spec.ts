@@ -5,7 +5,7 @@ import type { RedisStore } from '../../lib/redis/redis-store.js';
 import { eventually } from '../support/eventually.js';
 import { type RedisCluster, startCluster } from '../support/redis-cluster.js';
 import type { RedisServer } from '../support/redis-server.js';
-import { startStore, untilListening } from './redis-stores.js';
+import { startStore, untilListeningAgain } from './redis-stores.js';
 
 let cluster: RedisCluster;
 let store: RedisStore;
@@ -73,7 +73,7 @@ test('follows slots that move', async () => {
 test('goes on after a failover, and is woken again', async () => {
   store = await startStore({ connection: connection(), commandTimeout: 300 });
   await fill();
-  const listening = untilListening(store);
+  const listening = untilListeningAgain(store);
   const killed = cluster.primaries[0] as RedisServer;
   // Wherever it listened, it has to find another node.
   await Promise.all(cluster.nodes.map((node) => node.client().call('CLIENT', 'KILL', 'TYPE', 'pubsub')));

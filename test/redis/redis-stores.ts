@@ -17,11 +17,17 @@ export async function startStore(options: Options): Promise<RedisStore> {
   return store;
 }
 
-/** Resolves at the next subscription. Takes the place of whoever listened for wake-ups. */
+/** Resolves at the next subscription, or when the one that there is is lost. Takes the place of whoever listened for wake-ups. */
 export function untilListening(store: RedisStore): Promise<void> {
   return new Promise((resolve) => {
     store.onWake((token) => token === undefined && resolve());
   });
+}
+
+/** For one that listens: resolves when it does so again, after it was lost. */
+export async function untilListeningAgain(store: RedisStore): Promise<void> {
+  await untilListening(store);
+  await untilListening(store);
 }
 
 /** For the conformance suite: stores in a namespace of their own. */

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import type { RedisStore } from '../../lib/redis/redis-store.js';
 import { eventually } from '../support/eventually.js';
 import { type RedisSentinel, startSentinel } from '../support/redis-sentinel.js';
-import { startStore, untilListening } from './redis-stores.js';
+import { startStore, untilListeningAgain } from './redis-stores.js';
 
 let sentinel: RedisSentinel;
 let store: RedisStore;
@@ -35,7 +35,7 @@ async function usesPrimary(): Promise<boolean> {
 
 test('goes on after a failover that leaves the old primary’s connections open (R5)', async () => {
   expect(await usesPrimary()).toBe(true);
-  const listening = untilListening(store);
+  const listening = untilListeningAgain(store);
   await sentinel.failover();
   const start = performance.now();
   await eventually(leads);
@@ -46,7 +46,7 @@ test('goes on after a failover that leaves the old primary’s connections open 
 
 test('goes on after the primary was killed', async () => {
   const before = await sentinel.primary();
-  const listening = untilListening(store);
+  const listening = untilListeningAgain(store);
   await before.kill();
   await eventually(async () => (await sentinel.primary()) !== before, { within: 20_000 });
   const start = performance.now();
