@@ -1,5 +1,6 @@
 import { type Duration, LONGEST_WAIT, parseDuration } from './durations.js';
 import { InvalidOptionError } from './errors.js';
+import { checkOptionNames, type OptionNames } from './option-names.js';
 
 /** How large the near cache is: values in this process, in front of those in Redis. */
 export interface NearOptions {
@@ -18,7 +19,7 @@ export interface ResolvedNear {
   readonly ttl: number;
 }
 
-const NAMES = ['max', 'maxSize', 'ttl'];
+const NAMES: OptionNames<NearOptions> = { max: true, maxSize: true, ttl: true };
 
 /**
  * @returns `undefined` when there is to be none
@@ -29,9 +30,7 @@ export function resolveNear(given: unknown): ResolvedNear | undefined {
   if (typeof given !== 'object' || given === null) {
     throw new InvalidOptionError('near', given, "false, or its size such as { max: 10_000, ttl: '60s' }");
   }
-  for (const name of Object.keys(given)) {
-    if (!NAMES.includes(name)) throw new InvalidOptionError(`near.${name}`, 'given', `one of ${NAMES.join(', ')}`);
-  }
+  checkOptionNames(given, NAMES, 'near');
   const { max, maxSize, ttl } = given as Partial<Record<string, unknown>>;
   return {
     max: count(max, 'near.max'),

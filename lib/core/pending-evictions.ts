@@ -1,6 +1,6 @@
 import type { Clock } from './clock.js';
 import type { Events } from './events.js';
-import { Retries } from './retries.js';
+import { MOST_RETRIES, Retries } from './retries.js';
 
 /** Removes the value, or marks it stale. */
 export type Eviction = 'evict' | 'expire';
@@ -10,9 +10,6 @@ export interface PendingEviction {
   readonly key: string;
   readonly by: Eviction;
 }
-
-/** Evictions that are remembered at most; beyond that the oldest is given up. */
-const MOST = 10_000;
 
 /** Evictions that the store did not acknowledge, the latest of each key, until they are made up for. */
 export class PendingEvictions {
@@ -44,8 +41,8 @@ export class PendingEvictions {
     const pending = { key, by: this.including(key, by) };
     this.#forget(this.of(key));
     this.#pending.set(key, pending);
-    this.#retries.add(pending);
-    if (this.#pending.size > MOST) this.#giveUp();
+    const givenUp = this.#retries.add(pending);
+    if (givenUp) this.#giveUp(givenUp);
     return true;
   }
 
@@ -74,11 +71,10 @@ export class PendingEvictions {
     return true;
   }
 
-  #giveUp(): void {
-    const { oldest } = this.#retries;
-    this.#forget(oldest);
-    if (!oldest || !this.#events.observed) return;
-    const error = new Error(`More than ${MOST} evictions wait for the store.`);
-    this.#events.emit({ type: 'evict-failed', key: oldest.key, error, willRetry: false });
+  #giveUp(pending: PendingEviction): void {
+    this.#forget(pending);
+    if (!this.#events.observed) return;
+    const error = new Error(`More than ${MOST_RETRIES} evictions wait for the store.`);
+    this.#events.emit({ type: 'evict-failed', key: pending.key, error, willRetry: false });
   }
 }

@@ -11,8 +11,6 @@ interface Pending {
   refusals: number;
 }
 
-/** Locks that are remembered at most; beyond that the oldest is left to its lease. */
-const MOST = 10_000;
 /**
  * So often the store has to say that the token has no lock. Once is not enough: a server that was frozen, or comes after one
  * that failed, may still run what was sent on a connection that is lost by now.
@@ -33,8 +31,6 @@ export class PendingReleases {
 
   add({ kind, key, token, claimed }: Release): void {
     this.#retries.add({ release: { kind, key, token, claimed }, refusals: 0 });
-    const { oldest } = this.#retries;
-    if (this.#retries.size > MOST && oldest) this.#retries.delete(oldest);
   }
 
   close(): void {

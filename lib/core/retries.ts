@@ -2,6 +2,8 @@ import type { Clock, Timer } from './clock.js';
 
 /** Milliseconds between two tries. */
 const RETRY_EVERY = 250;
+/** So many are remembered at most; beyond that the oldest is given up. */
+export const MOST_RETRIES = 10_000;
 
 /**
  * What the store did not acknowledge, tried again and again until it is done: the oldest first and alone, since as long as
@@ -20,18 +22,15 @@ export class Retries<Item> {
     this.#attempt = attempt;
   }
 
-  get size(): number {
-    return this.#items.size;
-  }
-
-  get oldest(): Item | undefined {
-    return this.#items.values().next().value;
-  }
-
-  add(item: Item): void {
-    if (this.#closed) return;
+  /** @returns what is given up for it, if there are too many */
+  add(item: Item): Item | undefined {
+    if (this.#closed) return undefined;
     this.#items.add(item);
     this.#later();
+    if (this.#items.size <= MOST_RETRIES) return undefined;
+    const [oldest] = this.#items;
+    if (oldest) this.#items.delete(oldest);
+    return oldest;
   }
 
   delete(item: Item): void {
@@ -50,7 +49,7 @@ export class Retries<Item> {
   }
 
   async #retry(): Promise<void> {
-    const { oldest } = this;
+    const [oldest] = this.#items;
     if (oldest && (await this.#try(oldest))) await Promise.all([...this.#items].map((item) => this.#try(item)));
     this.#timer = undefined;
     if (this.#items.size > 0) this.#later();

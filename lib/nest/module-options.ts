@@ -2,7 +2,7 @@ import type { ConfigurableModuleAsyncOptions } from '@nestjs/common';
 import type { Clock } from '../core/clock.js';
 import type { Duration } from '../core/durations.js';
 import { InvalidOptionError } from '../core/errors.js';
-import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from '../core/option-names.js';
+import { checkOptionNames, type OptionNames } from '../core/option-names.js';
 import type { CacheOptions, ReadFrom } from '../core/options.js';
 import type { ErrorCodec } from '../core/outcome.js';
 import type { Store } from '../core/store.js';
@@ -85,13 +85,7 @@ export function checkModuleOptions(given: unknown): asserts given is StampedeCac
     throw new InvalidOptionError('The options of StampedeCacheModule', given, 'an object');
   }
   checkOptionNames<StampedeCacheOptions>(given, OPTION_NAMES, 'StampedeCacheModule');
-  const { defaults, store, errorCodec, clock } = given as Record<string, unknown>;
-  if (defaults !== undefined) {
-    if (typeof defaults !== 'object' || defaults === null) {
-      throw new InvalidOptionError('defaults', defaults, 'an object');
-    }
-    checkOptionNames(defaults, LOAD_POLICY_NAMES, "StampedeCacheModule's defaults");
-  }
+  const { store, errorCodec, clock } = given as Record<string, unknown>;
   if (store !== undefined && store !== 'memory' && !hasMethods(store, 'start', 'lead', 'close')) {
     throw new InvalidOptionError('store', store, "'memory', a store of your own, or left out");
   }

@@ -46,6 +46,8 @@ export class FaultyStore implements Store {
   losesWakeUps = false;
   /** The process was killed: nothing is sent and nothing comes. */
   crashed = false;
+  /** Who listens to changes, a near cache: its subscription is lost by `store.changes?.deaf()`. */
+  changes: ChangeListener | undefined;
   readonly #store: Store;
   readonly #clock: Clock;
   readonly #faults = new Map<string, Fault>();
@@ -97,8 +99,12 @@ export class FaultyStore implements Store {
     return this.#store.start();
   }
 
-  read(keys: readonly string[], withTime?: boolean): Promise<ReadReply> {
-    return this.#run('read', keys.join(' '), () => this.#store.read(keys, withTime));
+  read(keys: readonly string[], withTime?: boolean, mayLag?: boolean): Promise<ReadReply> {
+    return this.#run('read', keys.join(' '), () => this.#store.read(keys, withTime, mayLag));
+  }
+
+  partOf(key: string): string {
+    return this.#store.partOf?.(key) ?? '';
   }
 
   async lead(request: LeadRequest): Promise<LeadReply> {
@@ -130,9 +136,6 @@ export class FaultyStore implements Store {
       if (!this.deaf && !this.losesWakeUps && !this.crashed) wake(token);
     });
   }
-
-  /** Who listens to changes: its subscription is lost by `store.changes?.deaf()`. */
-  changes: ChangeListener | undefined;
 
   onChange(listener: ChangeListener): void {
     this.changes = listener;

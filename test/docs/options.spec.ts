@@ -9,15 +9,15 @@ const WRITTEN: Partial<Record<keyof typeof DEFAULTS, string>> = { codec: 'JSON' 
 /** Those that have no default that could be written in a cell. */
 const OTHERS = ['connection', 'connectTimeout', 'store', 'logger', 'defaults', 'profiles', 'errorCodec', 'clock'];
 
-/** Option to default, as the tables of a page have them: the first and the second column. */
-function optionsIn(page: string): Map<string, string> {
-  const text = readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
+/** Option and default, as the tables of a page have them: the first and the second column. */
+function rowsIn(text: string): (readonly [option: string, value: string])[] {
   const rows = text.matchAll(/^\| `(\w+)` \| ([^|]+) \| [^|\n]*(?:\\\|[^|\n]*)*\|$/gm);
-  return new Map([...rows].map(([, option = '', value = '']) => [option, value.trim()]));
+  return [...rows].map(([, option = '', value = '']) => [option, value.trim()] as const);
 }
 
 describe.each(['README.md', 'docs/options.md'])('%s', (page) => {
-  const documented = optionsIn(page);
+  const text = readFileSync(join(import.meta.dirname, '../..', page), 'utf8');
+  const documented = new Map(rowsIn(text));
 
   test.each(Object.entries(DEFAULTS))('%s', (option, value) => {
     const written = WRITTEN[option as keyof typeof DEFAULTS];
@@ -26,6 +26,11 @@ describe.each(['README.md', 'docs/options.md'])('%s', (page) => {
 
   test.each(OTHERS)('%s', (option) => {
     expect(documented.has(option)).toBe(true);
+  });
+
+  test('has one row for each in a table', () => {
+    const names = text.split(/\n\n/).map((block) => rowsIn(block).map(([option]) => option));
+    expect(names.flatMap((table) => table.filter((name, i) => table.indexOf(name) !== i))).toEqual([]);
   });
 
   test('has no option that the code does not have', () => {
