@@ -1,4 +1,4 @@
-/** docs/architecture.md names every file of lib/core, once, in the order in which they are read. */
+/** docs/architecture.md names every file of lib/core, each once. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
