@@ -34,8 +34,8 @@ interface StoreAway {
 
 interface Round {
   readonly look: 'read' | 'lead';
-  /** The token whose load this flight waited for: its outcome is an answer. */
-  readonly waitedFor?: string | undefined;
+  /** This flight has waited since there was this outcome, or `''` for none: a new one is an answer. */
+  readonly outcomeSeen?: string | undefined;
   /** An entry's text that can't be read: it counts as missing. */
   readonly unreadable?: string | undefined;
   /** The moment until which an entry is fresh that is to be replaced early. */
@@ -144,16 +144,16 @@ export class Flight {
   }
 
   /** After a wake-up the value is probably there, so that a plain read will do. */
-  async #read(joined: number, { waitedFor }: Round): Promise<Next> {
+  async #read(joined: number, { outcomeSeen }: Round): Promise<Next> {
     const options = this.#callers.first?.options;
     const found = await this.#tower.look(this.key, options !== undefined && needsAge(options));
     if ('storeAway' in found) return found;
     if (typeof found.text === 'string' && this.#answer(found.text, joined, found.now)) return 'concluded';
-    return { look: 'lead', waitedFor };
+    return { look: 'lead', outcomeSeen };
   }
 
   /** Rechecks and asks for the lock in one step. Whoever gets it loads; whoever doesn't follows. */
-  async #lead(joined: number, { waitedFor, unreadable, refreshing, heedless, wasTooSlow }: Round): Promise<Next> {
+  async #lead(joined: number, { outcomeSeen, unreadable, refreshing, heedless, wasTooSlow }: Round): Promise<Next> {
     const lease = this.#callers.first?.options.lease ?? 0;
     let led: Led;
     try {
@@ -162,7 +162,7 @@ export class Flight {
         key: this.key,
         token: this.#tower.newToken(),
         lease,
-        waitedFor,
+        outcomeSeen,
         unreadable,
         refreshing,
         follow: !this.isBackground,
@@ -209,18 +209,18 @@ export class Flight {
    * Until the lock has ended, or the store is away: a look at the lock, now and then, also tells soon whether the store is
    * there. A look at the expiry as well, since a `lead` that isn't answered takes longer to be given up.
    */
-  async #sleep({ token, wakes, leaseLeft }: WaitingReply, watch: TokenWatch): Promise<Next> {
+  async #sleep({ outcomeSeen, wakes, leaseLeft }: WaitingReply, watch: TokenWatch): Promise<Next> {
     for (let looks = 0; ; looks++) {
       const by = await this.#waiting.sleep({ wakes, leaseLeft }, watch);
-      if (by === 'woken') return { look: 'read', waitedFor: token };
-      if (by === 'unsure' || !wakes) return { look: 'lead', waitedFor: token };
+      if (by === 'woken') return { look: 'read', outcomeSeen };
+      if (by === 'unsure' || !wakes) return { look: 'lead', outcomeSeen };
       try {
         leaseLeft = await this.#tower.store.leaseLeft(this.key);
       } catch (error) {
         return { storeAway: error };
       }
       if (by === 'expiry' || leaseLeft === 0 || looks === MOST_LOOKS || !this.#callers.first)
-        return { look: 'lead', waitedFor: token };
+        return { look: 'lead', outcomeSeen };
     }
   }
 

@@ -85,8 +85,11 @@ export interface LeadRequest {
   readonly token: string;
   /** Milliseconds until the lock ends by itself. */
   readonly lease: number;
-  /** The token this process waited for: if its outcome is there, that is the reply. */
-  readonly waitedFor?: string | undefined;
+  /**
+   * This process has waited for others' loads, since there was this outcome, or `''` for none: another one is the reply. Be it
+   * that of the load that it was refused for, or of one that came after that: a process that can't be woken may be late.
+   */
+  readonly outcomeSeen?: string | undefined;
   /** An entry's text that could not be decoded: it counts as missing. */
   readonly unreadable?: string | undefined;
   /** Whether to be registered as a follower when refused. */
@@ -117,6 +120,8 @@ export interface WaitingReply {
   readonly leaseLeft: number;
   /** Whether this process will be woken when it ends; otherwise it has to poll. */
   readonly wakes: boolean;
+  /** The token of the load whose outcome is there; `''` for none. */
+  readonly outcomeSeen: string;
 }
 
 /** Whose lock is over, and what is to be left behind. */

@@ -52,7 +52,7 @@ export class MemoryStore implements Store {
 
   async lead(request: LeadRequest): Promise<LeadReply> {
     await this.#send();
-    const { kind, key, token, waitedFor, unreadable, refreshing, heedsError = false } = request;
+    const { kind, key, token, outcomeSeen, unreadable, refreshing, heedsError = false } = request;
     if (kind === 'lock') {
       const lock = this.#take(request);
       return lock.token === token ? { is: 'leading', fencingToken: lock.fencingToken } : this.#follow(request, lock);
@@ -65,7 +65,8 @@ export class MemoryStore implements Store {
 
     const outcome = this.#server.outcomes.get(key);
     const isHeeded = heedsError && freshUntil !== undefined && outcome?.text.startsWith(ERROR_OUTCOME);
-    if (outcome && (outcome.token === waitedFor || isHeeded)) return { is: 'outcome', text: outcome.text };
+    const isNew = outcomeSeen !== undefined && outcomeSeen !== outcome?.token;
+    if (outcome && (isNew || isHeeded)) return { is: 'outcome', text: outcome.text };
 
     const lock = this.#take(request);
     return lock.token === token ? { is: 'leading' } : this.#follow(request, lock);
@@ -86,7 +87,8 @@ export class MemoryStore implements Store {
     const name = lockName(kind, key);
     const leaseLeft = locks.timeLeft(name);
     if (follow) locks.set(name, { ...lock, followers: new Set(lock.followers).add(this.process) }, leaseLeft);
-    return { is: 'waiting', token: lock.token, leaseLeft, wakes: follow };
+    const outcomeSeen = (kind === 'cache' && this.#server.outcomes.get(key)?.token) || '';
+    return { is: 'waiting', token: lock.token, leaseLeft, wakes: follow, outcomeSeen };
   }
 
   async leaseLeft(key: string): Promise<number> {

@@ -10,7 +10,7 @@ import { milliseconds, runScript, type Script } from './script.js';
  * KEYS (cache)         lock, value, outcome
  * KEYS (lock service)  lock, fence
  * ARGV                 token, lease in ms, follower ('*' when it can't be woken, '' when it doesn't follow),
- *                      token waited for or '', SHA-1 of an unreadable entry or '',
+ *                      'since ' and the token of the outcome seen, for one who has waited, or '', SHA-1 of an unreadable entry or '',
  *                      moment until which an entry is fresh that is to be replaced early or '',
  *                      1 when the error of the last load counts, while a stale entry is there
  *
@@ -18,12 +18,12 @@ import { milliseconds, runScript, type Script } from './script.js';
  *   hit, entry
  *   outcome, text
  *   leading, fencing token or nil
- *   waiting, holder's token, ms left, 1 when it will be woken
+ *   waiting, holder's token, ms left, 1 when it will be woken, the token of the outcome that is there or ''
  */
 const LEAD: Script = {
   name: 'stampedeLead',
   lua: `
-local token, lease, follower, waitedFor, unreadable, refreshing, heedsError = unpack(ARGV)
+local token, lease, follower, outcomeSeen, unreadable, refreshing, heedsError = unpack(ARGV)
 local isCache = #KEYS == 3
 
 -- fresh, stale or missing. Redis's own time is asked for only where it decides.
@@ -44,17 +44,17 @@ local function nextFence(last)
   return fence
 end
 
-local found = waitedFor == '' and heedsError == '' and redis.call('MGET', KEYS[1], KEYS[2]) or redis.call('MGET', unpack(KEYS))
-local lock, value, outcome = found[1], found[2], found[3]
+local lock, value, outcome = unpack(redis.call('MGET', unpack(KEYS)))
+local outcomeOf = outcome and string.match(outcome, '^[^,]*') or ''
 
 if isCache then
   local state = freshness(value)
   if state == 'fresh' then return {'hit', value} end
   if outcome then
-    local comma = string.find(outcome, ',', 1, true)
-    local isWaitedFor = string.sub(outcome, 1, comma - 1) == waitedFor
-    local isHeeded = heedsError ~= '' and state == 'stale' and string.sub(outcome, comma + 1, comma + 1) == '${ERROR_OUTCOME}'
-    if isWaitedFor or isHeeded then return {'outcome', string.sub(outcome, comma + 1)} end
+    local text = string.sub(outcome, #outcomeOf + 2)
+    local isNew = outcomeSeen ~= '' and outcomeSeen ~= 'since ' .. outcomeOf
+    local isHeeded = heedsError ~= '' and state == 'stale' and string.sub(text, 1, 1) == '${ERROR_OUTCOME}'
+    if isNew or isHeeded then return {'outcome', text} end
   end
 end
 
@@ -76,12 +76,12 @@ local isRegistered = follower ~= '' and (
   -- A full server refuses it; then the follower polls.
   or type(redis.pcall('APPEND', KEYS[1], ',' .. follower)) == 'number')
 local wakes = isRegistered and follower ~= '*' and 1 or 0
-return {'waiting', holder, redis.call('PTTL', KEYS[1]), wakes}
+return {'waiting', holder, redis.call('PTTL', KEYS[1]), wakes, outcomeOf}
 `,
 };
 
 type Nil = null;
-type RawReply = ['hit' | 'outcome', string] | ['leading', string | Nil] | ['waiting', string, number, 0 | 1];
+type RawReply = ['hit' | 'outcome', string] | ['leading', string | Nil] | ['waiting', string, number, 0 | 1, string];
 
 export interface LeadArguments {
   readonly request: LeadRequest;
@@ -96,12 +96,12 @@ export async function lead(
   names: KeyNames,
   { request, follower, unreadable = '' }: LeadArguments,
 ): Promise<LeadReply> {
-  const { kind, key, token, lease, waitedFor = '', refreshing = '', heedsError = false, follow } = request;
+  const { kind, key, token, lease, outcomeSeen, refreshing = '', heedsError = false, follow } = request;
   const args = [
     token,
     milliseconds(lease),
     follow ? follower : '',
-    kind === 'cache' ? waitedFor : '',
+    outcomeSeen === undefined ? '' : `since ${outcomeSeen}`,
     unreadable,
     String(refreshing),
     kind === 'cache' && heedsError ? '1' : '',
@@ -128,10 +128,10 @@ function readReply(reply: RawReply): LeadReply {
       return fencingToken === null ? { is } : { is, fencingToken: Number(fencingToken) };
     }
     case 'waiting': {
-      const [is, token, timeLeft, wakes] = reply;
+      const [is, token, timeLeft, wakes, outcomeSeen] = reply;
       // Below 0 only if somebody took its expiry from the lock: it doesn't end by itself.
       const leaseLeft = timeLeft < 0 ? Infinity : timeLeft;
-      return { is, token, leaseLeft, wakes: wakes === 1 };
+      return { is, token, leaseLeft, wakes: wakes === 1, outcomeSeen };
     }
     default:
       throw new Error(`an unknown reply: ${JSON.stringify(reply)}`);

@@ -116,7 +116,7 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         newKey();
         const token = await leading(first);
         const reply = await lead(second);
-        expect(reply).toEqual({ is: 'waiting', token, leaseLeft: expect.any(Number), wakes: true });
+        expect(reply).toEqual({ is: 'waiting', token, leaseLeft: expect.any(Number), wakes: true, outcomeSeen: '' });
         expect(leaseLeft(reply)).toBeGreaterThan(8_000);
         expect(leaseLeft(reply)).toBeLessThanOrEqual(10_000);
       });
@@ -226,15 +226,39 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
     describe('an outcome', () => {
       const outcome = 'e{"name":"Error"} ü,\n';
 
-      test('is for those who waited for that very load', async () => {
+      test('is for those who waited for it', async () => {
         newKey();
         const token = await leading(first);
         await lead(second);
         await end(first, token, { outcome });
-        expect(await lead(second, { waitedFor: token })).toEqual({ is: 'outcome', text: outcome });
-        expect(await lead(second, { waitedFor: token })).toEqual({ is: 'outcome', text: outcome });
-        expect(await lead(third, { waitedFor: token.slice(0, -1), follow: false })).toEqual({ is: 'leading' });
-        expect(await lead(third, { waitedFor: `${token}1` })).toMatchObject({ is: 'waiting' });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: outcome });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: outcome });
+        expect(await lead(third, { follow: false })).toEqual({ is: 'leading' });
+      });
+
+      test('is not for those who began to wait when it was there, but the next one is', async () => {
+        newKey();
+        const token = await leading(first);
+        await lead(second);
+        await end(first, token, { outcome });
+        const next = await leading(first);
+        const waits = { is: 'waiting', token: next, outcomeSeen: token };
+        expect(await lead(second)).toMatchObject(waits);
+        expect(await lead(second, { outcomeSeen: token })).toMatchObject(waits);
+        await end(first, next, { outcome: 'v2' });
+        expect(await lead(second, { outcomeSeen: token })).toEqual({ is: 'outcome', text: 'v2' });
+      });
+
+      test('of a later load is for those who could not look in time, also while the one after that runs', async () => {
+        newKey();
+        const missed = await leading(first);
+        expect(await lead(second)).toMatchObject({ is: 'waiting', outcomeSeen: '' });
+        await end(first, missed, { outcome: 'v1' });
+        const later = await leading(first);
+        await lead(third);
+        await end(first, later, { outcome: 'v2' });
+        await leading(first);
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: 'v2' });
       });
 
       test('is gone after two seconds', async () => {
@@ -243,16 +267,16 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         await lead(second);
         await end(first, token, { outcome });
         await pass(1_500);
-        expect(await lead(second, { waitedFor: token })).toEqual({ is: 'outcome', text: outcome });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: outcome });
         await pass(700);
-        expect(await lead(second, { waitedFor: token })).toEqual({ is: 'leading' });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'leading' });
       });
 
       test('is not kept when nobody waits', async () => {
         newKey();
         const token = await leading(first);
         await end(first, token, { outcome });
-        expect(await lead(second, { waitedFor: token })).toEqual({ is: 'leading' });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'leading' });
       });
 
       test('is kept beside a value only when that may be gone before it is read', async () => {
@@ -260,16 +284,16 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         const short = await leading(first);
         await lead(second);
         await end(first, short, { outcome, entry: { text, px: 100 } });
-        expect(await lead(second, { waitedFor: short })).toEqual({ is: 'hit', text });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'hit', text });
         await pass(150);
-        expect(await lead(second, { waitedFor: short })).toEqual({ is: 'outcome', text: outcome });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: outcome });
 
         newKey();
         const long = await leading(first);
         await lead(second);
         await end(first, long, { outcome, entry: { text, px: 1_000 } });
         await pass(1_050);
-        expect(await lead(second, { waitedFor: long })).toEqual({ is: 'leading' });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'leading' });
       });
 
       test.each(['evict', 'expire', 'claim'] as const)('does not survive: %s', async (by) => {
@@ -278,7 +302,7 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         await lead(second);
         await end(first, token, { outcome });
         await replace(third, by === 'claim' ? { claim: newToken(third), lease: 10_000 } : by);
-        expect(await lead(second, { waitedFor: token })).not.toMatchObject({ is: 'outcome' });
+        expect(await lead(second, { outcomeSeen: '' })).not.toMatchObject({ is: 'outcome' });
       });
     });
 
@@ -498,7 +522,7 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         const token = await leading(first);
         expect(await lead(second)).toMatchObject({ is: 'waiting', token });
         await end(first, token, { outcome: 'vx' });
-        expect(await lead(second, { waitedFor: token })).toEqual({ is: 'outcome', text: 'vx' });
+        expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: 'vx' });
         const again = await leading(second);
         await end(second, again, { entry: { text, px: 60_000 } });
         expect(await read(third)).toBe(text);

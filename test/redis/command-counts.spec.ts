@@ -49,7 +49,7 @@ const newKey = () => {
 };
 const lead = (
   store: Store,
-  { follow = true, ...more }: { follow?: boolean; token?: string; waitedFor?: string } = {},
+  { follow = true, ...more }: { follow?: boolean; token?: string; outcomeSeen?: string } = {},
 ) => store.lead({ kind: 'cache', key, token: `${store.process}#${n}`, lease: 10_000, follow, ...more });
 const end = (more = {}) => leader.end({ kind: 'cache', key, token, ...more });
 
@@ -65,7 +65,7 @@ describe('commands of', () => {
     expect(await commandsOf(() => lead(leader))).toEqual({ evalsha: 1, mget: 1, set: 1 });
     expect(await commandsOf(() => lead(leader))).toEqual({ evalsha: 1, mget: 1, pexpire: 1 });
     expect(await commandsOf(() => lead(follower))).toEqual({ evalsha: 1, mget: 1, append: 1, pttl: 1 });
-    expect(await commandsOf(() => lead(follower, { waitedFor: token }))).toEqual({ evalsha: 1, mget: 1, pttl: 1 });
+    expect(await commandsOf(() => lead(follower, { outcomeSeen: '' }))).toEqual({ evalsha: 1, mget: 1, pttl: 1 });
     expect(await commandsOf(() => lead(third, { follow: false }))).toEqual({ evalsha: 1, mget: 1, pttl: 1 });
     await end({ entry: { text, px: 60_000, freshFor: 50_000 } });
     expect(await commandsOf(() => lead(follower))).toEqual({ evalsha: 1, mget: 1, time: 1 });

@@ -44,7 +44,7 @@ test('a value that is not taken: says why, releases the lock, leaves the outcome
     error: expect.stringMatching(/^OOM/),
   });
   expect(await lockLeft()).toBe(0);
-  expect(await lead(follower, { waitedFor: load.token })).toEqual({ is: 'outcome', text: 'v1' });
+  expect(await lead(follower, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: 'v1' });
 });
 
 test('a follower that can not be registered waits by polling', async () => {

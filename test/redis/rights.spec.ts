@@ -52,7 +52,7 @@ describe.each(['nochannels', 'nosubscribe', 'nopublish', 'otherchannels'])('a us
     expect(await other.lead({ ...otherLock, ...lease })).toMatchObject({ is: 'waiting', wakes: true });
     expect(await store.renew({ ...lock, lease: 5_000 })).toBe('held');
     expect(await store.end({ ...lock, outcome: 'v1' })).toEqual({ is: 'held', stored: false });
-    expect(await other.lead({ ...otherLock, ...lease, waitedFor: lock.token })).toEqual({ is: 'outcome', text: 'v1' });
+    expect(await other.lead({ ...otherLock, ...lease, outcomeSeen: '' })).toEqual({ is: 'outcome', text: 'v1' });
     expect(await redis.client().exists('test:{k}:lock')).toBe(0);
 
     // It follows: it isn't woken, but the outcome is there for its polls.
@@ -62,7 +62,7 @@ describe.each(['nochannels', 'nosubscribe', 'nopublish', 'otherchannels'])('a us
     expect(await store.lead(poll)).toMatchObject({ is: 'waiting', wakes: false });
     expect(await redis.client().get('test:{k}:lock')).toBe(`${otherLock.token},*`);
     await other.end({ ...otherLock, outcome: 'v2' });
-    expect(await store.lead({ ...poll, waitedFor: otherLock.token })).toEqual({ is: 'outcome', text: 'v2' });
+    expect(await store.lead({ ...poll, outcomeSeen: lock.token })).toEqual({ is: 'outcome', text: 'v2' });
 
     // It evicts, though it can't wake the holder.
     await other.lead({ ...otherLock, ...lease });
