@@ -164,7 +164,7 @@ export class Lookups {
     const { events } = this.#tower;
     for (const caller of callers) {
       if (events.observed) events.emit({ type: 'kept', key });
-      caller.answer(kept, { is: 'hit', left: undefined });
+      caller.answer(kept, { is: 'kept' });
     }
   }
 }

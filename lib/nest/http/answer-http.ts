@@ -5,8 +5,8 @@ import type { Provenance } from '../../core/provenance.js';
 import { addCacheStatus, addVary, type CacheStatus, setValidity } from './cache-headers.js';
 import { detach } from './detached-response.js';
 import { beforeHead, type HttpRequest, type HttpResponse, isAnswered, listOf, whenOver } from './exchange.js';
-import { identityHeaders, unnamedIdentity } from './identity.js';
-import { loadResponse, staleWindowsOf } from './load-response.js';
+import { hasIdentityWord, type Identity, identityHeaders, unnamedIdentity } from './identity.js';
+import { loadResponse, staleWindowsOf, whyNotStored } from './load-response.js';
 import { requestKey } from './request-key.js';
 import type { RouteCall } from './route-call.js';
 import {
@@ -18,6 +18,7 @@ import {
   isForOneClient,
   type RouteResponse,
   type SharedResponse,
+  setsCookies,
   share,
   undo,
 } from './shared-response.js';
@@ -89,7 +90,36 @@ function whyNotShared(
     warn(`takes ${facts.takesUnnamed}. Take single headers by @Headers('name'), or say what it depends on: key.`);
     return facts.takesUnnamed;
   }
-  return unnamedIdentity(request, { vary, query: route.query });
+  if (setsCookies(response)) {
+    warn('is answered with a cookie that was set before. Say who gets the same: shared: true, or key.');
+    return 'set-cookie';
+  }
+  const identity = unnamedIdentity(request, { vary, query: route.query });
+  return identity && nameOf(identity, warn);
+}
+
+/** What `Cache-Status` calls it. Its author may not know of some. */
+function nameOf(identity: Identity, warn: RouteCall['warn']): string {
+  switch (identity.is) {
+    case 'header':
+      if (!hasIdentityWord(identity.name)) warn(unknownHeader(identity.name), 'a header');
+      return identity.name;
+    case 'parameter':
+      return `query: ${identity.name}`;
+    case 'session':
+      warn('its requests have a session, which is for one client. Say who gets the same: shared: true, or key.');
+      return 'session';
+    default:
+      return identity.is;
+  }
+}
+
+function unknownHeader(name: string): string {
+  const header = name.slice(0, 100);
+  return (
+    `its requests have the header ${header}, of which nobody knows whether it says who asks, so these are not cached. ` +
+    `Where the answer depends on it, name it: vary: ['${header}']. Otherwise say who gets the same: shared: true, or key.`
+  );
 }
 
 function hasBody({ headers }: HttpRequest): boolean {
@@ -124,7 +154,7 @@ class SharedRequest {
     this.#request = request;
     this.#response = response;
     this.#vary = vary;
-    this.#isPrivate = !call.route.isShared && (isPrivate || isObject(request.session));
+    this.#isPrivate = !call.route.isShared && isPrivate;
     this.#before = before(response, request.session);
   }
 
@@ -176,7 +206,13 @@ class SharedRequest {
       const { session } = this.#request;
       const shared: RouteResponse = isAnswered(this.#response)
         ? { isPrivate: true }
-        : share(body, this.#response, this.#before, { headers, vary: this.#vary, session, warn });
+        : share(body, this.#response, this.#before, {
+            headers,
+            vary: this.#vary,
+            session,
+            whyNotStored: (inner) => whyNotStored(this.#call, inner),
+            warn,
+          });
       const timed = 'isPrivate' in shared ? shared : route.withTtl(shared, body);
       if (!this.#isAnsweredOtherwise) this.#own = { body, shared: timed };
       return timed;
@@ -209,7 +245,7 @@ class SharedRequest {
   #describe(shared: SharedResponse, status: Exclude<CacheStatus, { is: 'bypass' | 'method' }>): void {
     const { route } = this.#call;
     addCacheStatus(this.#response, route.cache, status);
-    if (!shared.ttl) return;
+    if (!shared.ttl || isNotStored(status)) return;
     setValidity(this.#response, {
       ttl: status.is === 'own' ? (status.stored ?? shared.ttl) : shared.ttl,
       age: ageOf(shared.ttl, status),
@@ -218,6 +254,11 @@ class SharedRequest {
       cacheControl: route.cacheControl,
     });
   }
+}
+
+/** It may have been meant to be, and the store didn't take it. */
+function isNotStored(status: CacheStatus): boolean {
+  return status.is === 'kept' || ((status.is === 'own' || status.is === 'load') && status.stored === undefined);
 }
 
 /** Milliseconds since the response was made; `undefined` when it was made for this request. */
@@ -231,8 +272,4 @@ function ageOf(ttl: number, status: Exclude<CacheStatus, { is: 'bypass' | 'metho
 function asksForReload({ headers }: HttpRequest): boolean {
   const asked = listOf(headers['cache-control'] ?? headers['pragma']);
   return asked.includes('no-cache') || asked.some((directive) => /^max-age\s*=\s*"?0+"?$/.test(directive));
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,7 +1,6 @@
 import { from, lastValueFrom, type Observable, toArray } from 'rxjs';
 import { composeKey } from '../../core/keys.js';
-import { loadResponse } from './load-response.js';
-import { whyNotPlain } from './plain-body.js';
+import { loadResponse, whyNotStored } from './load-response.js';
 import type { RouteCall } from './route-call.js';
 import type { RouteResponse } from './shared-response.js';
 
@@ -17,14 +16,14 @@ export async function answerMessage(call: RouteCall): Promise<Observable<unknown
   const own = route.key(context);
   if (own === undefined) return next.handle();
   const where = `The key that the 'key' function of ${facts.name}'s @CacheResponse returned`;
-  const key = composeKey([type, facts.handler, composeKey(own, where)]);
+  const key = composeKey([type, facts.handler, answeredName(call, type), composeKey(own, where)]);
 
   let values: unknown[] | undefined;
   const response = await loadResponse(call, key, async (): Promise<RouteResponse> => {
     // A handler of messages may answer with several.
     const made = await lastValueFrom(next.handle().pipe(toArray()));
     values = made;
-    const why = route.hasCodec ? undefined : whyNotPlain(made, 'itself');
+    const why = whyNotStored(call, made);
     if (why === undefined) return route.withTtl({ status: 200, body: made }, made.at(-1));
     warn(`answers with ${why}, and only plain data is stored. Return plain data, or choose a codec that knows it.`);
     return { isPrivate: true };
@@ -33,7 +32,21 @@ export async function answerMessage(call: RouteCall): Promise<Observable<unknown
   return 'isPrivate' in response ? next.handle() : from(response.body as unknown[]);
 }
 
-/** Of GraphQL's fourth argument: what kind of operation a resolver is a part of. */
-function isQuery(info: { readonly operation?: { readonly operation?: string } } | undefined): boolean {
+/** By what the handler is asked for: classes that a function makes may share a name. */
+function answeredName({ context, facts }: RouteCall, type: string): string {
+  if (type === 'rpc') return facts.pattern;
+  const info: ResolveInfo | undefined = context.getArgByIndex(3);
+  return composeKey([String(info?.parentType), info?.fieldName]);
+}
+
+/** Of GraphQL's fourth argument, what is used here. */
+interface ResolveInfo {
+  readonly operation?: { readonly operation?: string };
+  readonly parentType?: object;
+  readonly fieldName?: string;
+}
+
+/** What kind of operation a resolver is a part of. */
+function isQuery(info: ResolveInfo | undefined): boolean {
   return info?.operation?.operation === 'query';
 }

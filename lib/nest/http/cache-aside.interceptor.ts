@@ -19,6 +19,9 @@ import { factsOf, type RouteFacts } from './route-metadata.js';
 /** Marks a call that one of our interceptors has. A second one would wait for the first, which waits for it. */
 const TAKEN = Symbol('stampede cache: call taken');
 
+/** Clients may send any number of others. */
+const MOST_HEADERS_SAID = 10;
+
 type TakableContext = ExecutionContext & { [TAKEN]?: true };
 
 /**
@@ -33,6 +36,8 @@ export class CacheAsideInterceptor implements NestInterceptor {
   readonly #facts = new WeakMap<object, Map<object, RouteFacts>>();
   /** What has been said of which handler. */
   readonly #warned = new Set<string>();
+  /** Of how many headers that clients have sent, by handler. */
+  readonly #headersSaid = new Map<string, number>();
 
   /** @internal */
   constructor(@Inject(cacheAccessToken()) access: CacheAccess) {
@@ -45,7 +50,7 @@ export class CacheAsideInterceptor implements NestInterceptor {
     if (!route || route.cache !== this.#cache || context[TAKEN]) return next.handle();
     context[TAKEN] = true;
     const facts = this.#factsOf(context);
-    const warn = (what: string) => this.#warn(facts.name, what);
+    const warn: RouteCall['warn'] = (what, kind) => this.#warn(facts.name, what, kind);
     const call: RouteCall = { context, next, route, facts, access: this.#access, warn };
     return context.getType() === 'http' ? answerHttp(call) : answerMessage(call);
   }
@@ -59,9 +64,14 @@ export class CacheAsideInterceptor implements NestInterceptor {
     return facts;
   }
 
-  #warn(name: string, what: string): void {
+  #warn(name: string, what: string, kind: 'a header' | undefined): void {
     const line = `${name} has @CacheResponse(), but ${what}`;
     if (this.#warned.has(line)) return;
+    if (kind) {
+      const said = this.#headersSaid.get(name) ?? 0;
+      if (said === MOST_HEADERS_SAID) return;
+      this.#headersSaid.set(name, said + 1);
+    }
     this.#warned.add(line);
     this.#access.logger.warn(line);
   }

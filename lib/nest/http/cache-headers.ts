@@ -1,5 +1,5 @@
 import type { Provenance } from '../../core/provenance.js';
-import { beforeHead, type HttpResponse, headerOf, listOf, setHeader } from './exchange.js';
+import { beforeHead, type HttpResponse, headerOf, listOf, setHeader, whenCookieIsSet } from './exchange.js';
 
 /** What a response tells caches in between of how long it is good, and for whom. */
 export interface Validity {
@@ -25,14 +25,20 @@ const LONGEST = 31_536_000;
 export function setValidity(response: HttpResponse, validity: Validity): void {
   if (validity.age !== undefined) setHeader(response, 'Age', String(seconds(validity.age)));
   const isOurs = validity.cacheControl !== false && headerOf(response, 'cache-control') === '';
-  if (isOurs) setHeader(response, 'Cache-Control', cacheControl(validity));
+  const ours = cacheControl(validity);
+  if (isOurs) setHeader(response, 'Cache-Control', ours);
+  const keepPrivate = () => {
+    if (isOurs && headerOf(response, 'cache-control') === ours)
+      setHeader(response, 'Cache-Control', cacheControl({ ...validity, isPrivate: true }));
+  };
+  whenCookieIsSet(response, keepPrivate);
   beforeHead(response, (status) => {
     if (status >= 400) {
       response.removeHeader('age');
       response.removeHeader('cache-status');
       if (isOurs) response.removeHeader('cache-control');
-    } else if (isOurs && headerOf(response, 'set-cookie') !== '') {
-      setHeader(response, 'Cache-Control', cacheControl({ ...validity, isPrivate: true }));
+    } else if (headerOf(response, 'set-cookie') !== '') {
+      keepPrivate();
     }
   });
 }
@@ -76,6 +82,8 @@ function parametersOf(status: CacheStatus): string {
   switch (status.is) {
     case 'hit':
       return `hit${status.left === undefined ? '' : `; ttl=${seconds(status.left)}`}`;
+    case 'kept':
+      return 'hit';
     case 'stale':
       return status.reason === 'while-revalidate'
         ? `hit; ttl=-${seconds(status.since)}`

@@ -55,8 +55,6 @@ export interface CachedRoute {
   readonly headers: ReadonlySet<string>;
   readonly clientMayRefresh: boolean;
   readonly cacheControl: CacheControl;
-  /** The user has chosen a codec, which knows more than JSON. */
-  readonly hasCodec: boolean;
   readonly load: LoadOptions<RouteResponse>;
   /** Fixes how long a response is fresh, if it is to be stored. */
   withTtl(response: SharedResponse, body: unknown): SharedResponse;
@@ -95,7 +93,6 @@ export function checkCacheResponseOptions<Body>(given: Ttl<Body> | CacheResponse
     headers: new Set([...STORED_HEADERS, ...checkStoredHeaders(headers)]),
     clientMayRefresh: checkSwitch('clientMayRefresh', clientMayRefresh),
     cacheControl: cacheControl ?? 'max-age',
-    hasCodec: load.codec !== undefined,
     ...ofResponse(load as LoadOptions),
   };
 }

@@ -46,6 +46,8 @@ export interface NodeResponse {
   /** HTTP/2's. */
   readonly stream?: { readonly closed: boolean };
   writeHead(status: number, ...rest: unknown[]): unknown;
+  setHeader(name: string, ...value: unknown[]): unknown;
+  appendHeader?(name: string, ...value: unknown[]): unknown;
   once(event: 'finish' | 'close', listener: () => void): unknown;
 }
 
@@ -101,6 +103,20 @@ export function beforeHead(response: HttpResponse, edit: (status: number) => voi
     }
     return writeHead.call(this, status, ...rest);
   };
+}
+
+/** Calls `then` each time a cookie is set on Node's response, also while its head is written: that is when sessions do it. */
+export function whenCookieIsSet(response: HttpResponse, then: () => void): void {
+  const node = nodeResponseOf(response);
+  for (const method of ['setHeader', 'appendHeader'] as const) {
+    const original = node[method];
+    if (!original) continue;
+    node[method] = function (this: NodeResponse, name, ...value) {
+      const result = original.call(this, name, ...value);
+      if (name.toLowerCase() === 'set-cookie') then();
+      return result;
+    };
+  }
 }
 
 /** Resolves when the response has been sent, or its client is gone. */

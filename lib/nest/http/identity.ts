@@ -1,33 +1,76 @@
 import type { HttpRequest } from './exchange.js';
-import { parameterNames } from './request-key.js';
+import { isAlwaysInKey, parameterNames } from './request-key.js';
 
 /**
- * Words in the name of a header, or of a parameter of the query, that say who asks: credentials, and what a gateway or a
- * client says of a user or a tenant.
+ * Request headers of which it is known that they say nothing of who asks: those of HTTP and of browsers, of tracing, and
+ * what proxies tell of the connection. Any other may, by a name that nobody can foresee.
  */
-const WORDS =
-  'auth|authn|authz|authorization|authenticat(?:ed|ion)|cookie2?|jwt|bearer|session(?:id)?|sid|credentials?|secret|password|' +
-  'passwd|otp|totp|signature|sig|hmac|dpop|wsse|saml|oidc|oauth2?|assertion|principal|identity|ticket|' +
-  '[a-z]*token|[a-z]*key|cert(?:ificate)?|clientcert|ssl-client|dn|webauth|' +
-  'users?|[a-z]*userid|[a-z]*username|uid|login|e?mail|account|customer|consumer|client-?id|device-?id|profile|visitor|guest|cart|' +
-  'member|subject|sub|actor|tenants?|tenantid|org|organi[sz]ation|company|workspace|role|roles|groups?|permissions?|scopes?|claims?|' +
-  'impersonat(?:e|ed|ion|or)|on-behalf-of';
-const IDENTITY = new RegExp(`(?:^|[-_.])(?:${WORDS})(?:$|[-_.])`, 'i');
+const HARMLESS = new Set(
+  `
+  a-im accept accept-charset accept-datetime accept-encoding accept-language accept-ranges age
+  access-control-request-headers access-control-request-method access-control-request-private-network
+  cache-control connection content-digest content-disposition content-encoding content-language content-length
+  content-location content-md5 content-range content-type date dnt early-data expect http2-settings
+  if-match if-modified-since if-none-match if-range if-unmodified-since keep-alive last-event-id max-forwards
+  origin pragma prefer priority proxy-connection range referer service-worker service-worker-navigation-preload
+  te trailer transfer-encoding upgrade upgrade-insecure-requests user-agent via want-content-digest warning
+  alt-used available-dictionary device-memory downlink dpr ect rtt save-data viewport-width width
+  purpose x-moz x-purpose x-requested-with x-do-not-track x-original-user-agent x-device-user-agent
 
-/** What is named so, but says nothing of who asks. */
-const HARMLESS = /user-agent|^sec-(?!token|session)|^cf-visitor$/i;
+  b3 baggage elastic-apm-traceparent grpc-trace-bin newrelic sentry-trace traceparent tracestate uber-trace-id
+  correlation-id request-id trace-id x-cloud-trace-context x-correlation-id x-correlationid x-request-id x-requestid
+  x-trace-id x-transaction-id x-amzn-trace-id x-amz-cf-id x-ot-span-context x-client-trace-id
+  x-request-start x-queue-start x-timer connect-time total-route-time
 
-/** A header of its own: the mail address of a person (RFC 9110, section 10.1.2). */
-const FROM = 'from';
+  client-ip true-client-ip x-client-ip x-cluster-client-ip x-real-ip x-real-port x-original-forwarded-for x-forwarded
+  x-forwarded-for x-forwarded-by x-forwarded-method x-forwarded-tls-version x-scheme x-nginx-proxy x-varnish
+  cdn-loop cf-connecting-ip cf-connecting-ipv6 cf-connecting-o2o cf-pseudo-ipv4 cf-ew-via cf-ipcountry cf-ipcity
+  cf-ipcontinent cf-iplatitude cf-iplongitude cf-region cf-region-code cf-metro-code cf-postal-code cf-timezone
+  cf-ray cf-visitor cf-worker cf-warp-tag-id
+  fastly-client-ip fastly-ff fastly-ssl fly-client-ip fly-region fly-request-id do-connecting-ip
+  akamai-origin-hop x-akamai-edgescape x-azure-clientip x-azure-fdid x-azure-ref x-azure-requestchain x-azure-socketip
+  x-fd-healthprobe x-arr-log-id x-arr-ssl x-site-deployment-id was-default-hostname disguised-host x-appservice-proto
+  x-waws-unencoded-url x-appengine-city x-appengine-citylatlong x-appengine-country x-appengine-region
+  x-appengine-https x-appengine-request-log-id x-appengine-timeout-ms x-appengine-user-ip
+  x-vercel-id x-vercel-forwarded-for x-vercel-proxied-for x-vercel-deployment-url x-nf-request-id
+  x-nf-client-connection-ip x-railway-edge x-railway-request-id rndr-id x-kong-request-id
+  x-envoy-external-address x-envoy-internal x-envoy-expected-rq-timeout-ms x-envoy-attempt-count x-envoy-original-path
+  x-envoy-decorator-operation
+  `
+    .trim()
+    .split(/\s+/),
+);
 
-/** Whether a header, or a parameter of the query, says who asks, judged by its name. */
+/** Families of such, and HTTP/2's `:path` and the like. */
+const HARMLESS_FAMILIES =
+  /^(?::|sec-(?:ch|fetch)-[a-z-]+$|sec-(?:gpc|purpose|cpc|speculation-tags)$|x-b3-|x-datadog-(?:origin|parent-id|sampling-priority|tags|trace-id)$|x-vercel-ip-[a-z-]+$|cloudfront-(?:forwarded-proto|is-[a-z-]+-viewer|viewer-[a-z0-9-]+)$)/;
+
+/** Whether a header says who asks, or may: judged by its name, in lower case. */
 export function saysWhoAsks(name: string): boolean {
-  return name === FROM || (IDENTITY.test(name) && !HARMLESS.test(name));
+  return !HARMLESS.has(name) && !HARMLESS_FAMILIES.test(name) && !isAlwaysInKey(name);
 }
 
-/** The request's headers that say who asks, in lower case. */
+/** The request's headers that say who asks, or may, in lower case. */
 export function identityHeaders({ headers }: HttpRequest): string[] {
   return Object.keys(headers).filter((name) => headers[name] !== undefined && saysWhoAsks(name));
+}
+
+const PERSON =
+  'users?|usr|uid|login|account|customer|consumer|client|device|profile|visitor|guest|member|person|employee|subject|sub|' +
+  'actor|principal|owner|tenants?|org|organi[sz]ation|company|workspace|team|roles?|groups?|permissions?|scopes?|claims?|' +
+  'admin|session|sess|auth|viewer';
+/** What a person is spoken of by, and whatever is a secret of theirs. */
+const WORDS =
+  `(?:${PERSON})(?:id|uuid|name|e?mail|role|info|code|key|group)?s?|` +
+  'authn|authz|authorization|authenticat(?:ed|ion)|cookie2?|jwt|bearer|sid|[a-z]*sess(?:ion)?id|credentials?|secret|password|' +
+  'passwd|passcode|pass|pwd|pin|otp|totp|sso|signature|sig|hmac|dpop|wsse|saml|oidc|oauth2?|assertion|identity|ticket|' +
+  '[a-z]*token|[a-z]*key|cert(?:ificate)?|clientcert|dn|webauth|[a-z]*userid|[a-z]*username|e?mail|msisdn|phone|cart|sudo|' +
+  'spiffe|impersonat(?:e|ed|ion|or)|on-behalf-of';
+const IDENTITY = new RegExp(`(?:^|[-_.])(?:${WORDS})(?:$|[-_.])`, 'i');
+
+/** Whether a name has a word in it by which a header, or a parameter of the query, usually says who asks. */
+export function hasIdentityWord(name: string): boolean {
+  return IDENTITY.test(name.replace(/([a-z0-9])([A-Z])/g, '$1-$2'));
 }
 
 export interface Separating {
@@ -37,20 +80,29 @@ export interface Separating {
   readonly query: readonly string[] | undefined;
 }
 
+export type Identity =
+  | { readonly is: 'header' | 'parameter'; readonly name: string }
+  | { readonly is: 'user' | 'session' | 'client certificate' };
+
 /**
  * What of a request says who asks and isn't part of the key: its answer may be for nobody else. `undefined` when there is
- * nothing.
+ * nothing. A header in the key stands for itself; only a credential stands for what is found out by it as well.
  */
-export function unnamedIdentity(request: HttpRequest, { vary, query }: Separating): string | undefined {
-  const headers = identityHeaders(request);
-  const unnamed = headers.find((name) => !vary.has(name));
-  if (unnamed !== undefined) return unnamed;
-  const parameter = query && parameterNames(request).find((name) => saysWhoAsks(name) && !query.includes(name));
-  if (parameter !== undefined) return `query: ${parameter}`;
-  // Who it is was found out by a header that is part of the key, or by something else.
-  if (headers.length > 0) return undefined;
-  if (isSomebody(request.user) || isSomebody(request.auth)) return 'user';
-  return hasClientCertificate(request) ? 'client certificate' : undefined;
+export function unnamedIdentity(request: HttpRequest, { vary, query }: Separating): Identity | undefined {
+  const header = identityHeaders(request).find((name) => !vary.has(name));
+  if (header !== undefined) return { is: 'header', name: header };
+  const parameter = query && parameterNames(request).find((name) => hasIdentityWord(name) && !query.includes(name));
+  if (parameter !== undefined) return { is: 'parameter', name: parameter };
+  if (hasClientCertificate(request)) return { is: 'client certificate' };
+  // All its headers that say who asks are in the key.
+  const [byCookie, byAuthorization] = [has(request, 'cookie'), has(request, 'authorization')];
+  if ((isSomebody(request.user) || isSomebody(request.auth)) && !byCookie && !byAuthorization) return { is: 'user' };
+  // One that has just begun has no cookie yet, and is as much somebody's.
+  return isSomebody(request.session) && !byCookie ? { is: 'session' } : undefined;
+}
+
+function has({ headers }: HttpRequest, name: string): boolean {
+  return headers[name] !== undefined && headers[name] !== '';
 }
 
 function isSomebody(user: unknown): boolean {

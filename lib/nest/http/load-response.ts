@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
+import { jsonCodec } from '../../core/codec.js';
 import type { LoadOptions, ResolvedLoadOptions } from '../../core/options.js';
 import type { Provenance } from '../../core/provenance.js';
 import { StampedeCache } from '../../core/stampede-cache.js';
 import type { CachedRoute } from './cache-response-options.js';
+import { whyNotPlain } from './plain-body.js';
 import type { RouteCall } from './route-call.js';
 import type { RouteResponse } from './shared-response.js';
 
@@ -35,6 +38,24 @@ export function staleWindowsOf({ access: { cache }, route }: Pick<RouteCall, 'ac
 } {
   const { staleWhileRevalidate = 0, staleIfError = 0 } = optionsOf(route, cache) ?? {};
   return { staleWhileRevalidate, staleIfError };
+}
+
+/**
+ * Why a body can't be stored, or `undefined` when it can: it is plain data, or the user's codec gives back the same. That is
+ * tried rather than believed, since a codec may be there for its size alone.
+ */
+export function whyNotStored(
+  { access: { cache }, route }: Pick<RouteCall, 'access' | 'route'>,
+  body: unknown,
+): string | undefined {
+  const why = whyNotPlain(body);
+  const codec = optionsOf(route, cache)?.codec;
+  if (why === undefined || codec === undefined || codec === jsonCodec) return why;
+  try {
+    return isDeepStrictEqual(codec.decode(codec.encode(body)), body) ? undefined : why;
+  } catch {
+    return why;
+  }
 }
 
 function optionsOf(route: CachedRoute, cache: StampedeCache): ResolvedLoadOptions | undefined {

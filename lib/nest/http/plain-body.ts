@@ -1,52 +1,49 @@
-/** How exactly what is read back has to be what was stored. */
-export type Exactness =
-  /** As JSON: it will be sent as that, so a `Date` may be a text. */
-  | 'as JSON'
-  /** To those who will look at it: a `Date` must be one. */
-  | 'itself';
-
 /**
- * Why a body can't be stored, or `undefined` when it can: when what is read back is answered as the body itself would be.
+ * Why a body can't be stored, or `undefined` when it can: when what JSON gives back is what was there, for those who look at
+ * it as well. Interceptors outside do:
  *
- * An instance of a class can't: a serializer outside may leave something out of it, such as a password, by what its class
- * says, and would find nothing to leave out of a plain copy. A `Date`, and whatever has a `toJSON` of its own, may be in it
- * if it will be sent as JSON.
+ * - a serializer leaves something out of an instance, such as a password, by what its class says, and would find nothing to
+ *   leave out of a plain copy; a `toJSON` of the instance's own makes no difference to that;
+ * - others call a `Date`'s methods, and would find a text.
  */
-export function whyNotPlain(body: unknown, exactness: Exactness): string | undefined {
-  if (typeof body === 'bigint' || typeof body === 'function' || typeof body === 'symbol') return `a ${typeof body}`;
-  if (typeof body !== 'object' || body === null) return undefined;
-  // Sent as what it is: a `Date` as JSON, where the text that is read back would be sent as a text.
-  if (ArrayBuffer.isView(body) || body instanceof Date) return describe(body);
-  return whyNotPlainIn(body, exactness, new Set());
+export function whyNotPlain(body: unknown): string | undefined {
+  // Nothing at all is answered as nothing.
+  return body === undefined ? undefined : whyNotPlainIn(body, new Set());
 }
 
-function whyNotPlainIn(value: object, exactness: Exactness, seen: Set<object>): string | undefined {
-  if (seen.has(value)) return undefined;
+function whyNotPlainIn(value: unknown, seen: Set<object>): string | undefined {
+  if (typeof value === 'number') return Number.isFinite(value) ? undefined : `the number ${value}`;
+  if (typeof value === 'bigint' || typeof value === 'function' || typeof value === 'symbol') return `a ${typeof value}`;
+  if (typeof value !== 'object' || value === null || seen.has(value)) return undefined;
   seen.add(value);
   if (Symbol.asyncIterator in value) return 'a stream';
-  if (!isPlain(value)) return exactness === 'as JSON' && hasOwnJson(value) ? undefined : describe(value);
-  for (const inner of Object.values(value)) {
-    const why = typeof inner === 'object' && inner !== null ? whyNotPlainIn(inner, exactness, seen) : undefined;
-    if (why) return why;
+  if (!isPlain(value)) return `an instance of ${value.constructor?.name || 'a class'}`;
+  if (typeof (value as { toJSON?: unknown }).toJSON === 'function') return 'an object that has a toJSON';
+  if (Object.getOwnPropertySymbols(value).length > 0) return 'an object that has symbols for names';
+  if (Array.isArray(value))
+    return firstOf(value, (inner) => (inner === undefined ? NOTHING : whyNotPlainIn(inner, seen)));
+  // JSON leaves out what is undefined, which reads the same.
+  return firstOf(Object.values(value), (inner) => whyNotPlainIn(inner, seen));
+}
+
+const NOTHING = 'an array that has undefined in it';
+
+function firstOf(values: readonly unknown[], why: (value: unknown) => string | undefined): string | undefined {
+  for (const value of values) {
+    const found = why(value);
+    if (found !== undefined) return found;
   }
   return undefined;
 }
 
 function isPlain(value: object): boolean {
-  if (Array.isArray(value)) return true;
-  const prototype = Object.getPrototypeOf(value);
-  return prototype === null || prototype === Object.prototype || isNothing(prototype);
+  const prototype: object | null = Object.getPrototypeOf(value);
+  if (prototype === null) return true;
+  if (Array.isArray(value)) return prototype === Array.prototype;
+  return prototype === Object.prototype || isNothing(prototype);
 }
 
 /** What Fastify's parser of queries has its objects inherit from, instead of `null`, for speed. */
 function isNothing(prototype: object): boolean {
   return Object.getPrototypeOf(prototype) === null && Reflect.ownKeys(prototype).length === 0;
-}
-
-function hasOwnJson(value: object): boolean {
-  return typeof (value as { toJSON?: unknown }).toJSON === 'function';
-}
-
-function describe(value: object): string {
-  return `an instance of ${value.constructor?.name || 'a class'}`;
 }

@@ -49,13 +49,21 @@ function pathOf({ url, originalUrl = url }: HttpRequest): string {
 const SITE =
   /^(?:x-)?(?:host|forwarded|original|rewrite|url)(?:-(?:host|proto|protocol|port|prefix|scheme|server|ssl|path|uri|url))?$/;
 
+/** By these, versions of an API are told apart. */
+const VERSION = /^(?:x-)?(?:api-)?version$|^accept-version$/;
+
+/** Whether a header, its name in lower case, is part of the key for every route. */
+export function isAlwaysInKey(name: string): boolean {
+  return SITE.test(name) || VERSION.test(name);
+}
+
 function siteOf({ protocol, host, headers, socket }: HttpRequest): string[] {
   const site = protocol === undefined || protocol === 'http' ? [] : ['@protocol', protocol];
   const [, port] = splitHost(host);
   // Processes that listen on ports of their own share what is asked of those.
   if (port !== undefined) site.push('@port', port === String(socket?.localPort) ? 'own' : port);
   for (const name of Object.keys(headers).sort()) {
-    if (name === 'host' || !SITE.test(name)) continue;
+    if (name === 'host' || !isAlwaysInKey(name)) continue;
     const value = textOf(headers[name]) ?? '';
     // RFC 7239: the addresses in it differ with each client.
     const told =

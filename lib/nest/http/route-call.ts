@@ -10,6 +10,6 @@ export interface RouteCall {
   readonly route: CachedRoute;
   readonly facts: RouteFacts;
   readonly access: CacheAccess;
-  /** Says once, for each handler, what its author may change. */
-  warn(what: string): void;
+  /** Says once, for each handler, what its author may change; of what clients can make up, `kind`, the first few only. */
+  warn(what: string, kind?: 'a header'): void;
 }

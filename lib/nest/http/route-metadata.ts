@@ -10,6 +10,8 @@ const PASSTHROUGH = '__responsePassthrough__';
 const VERSION = '__version__';
 const HEADERS = '__headers__';
 const MESSAGE_KIND = 'microservices:handler_type';
+const MESSAGE_PATTERN = 'microservices:pattern';
+const MESSAGE_TRANSPORT = 'microservices:transport';
 
 /** Of the keys of `PARAMETERS`, `type:index`. */
 const RESPONSE_OR_NEXT = /^[12]:/;
@@ -35,6 +37,8 @@ export interface RouteFacts {
   readonly headers: readonly string[];
   /** Whether it is a handler of a microservice's events, to which nobody waits for an answer. */
   readonly takesMessagesUnanswered: boolean;
+  /** What messages it answers, and on which transport; of other handlers it says nothing. */
+  readonly pattern: string;
 }
 
 export function factsOf(controller: Class, handler: object & { readonly name: string }): RouteFacts {
@@ -63,6 +67,10 @@ export function factsOf(controller: Class, handler: object & { readonly name: st
       header.toLowerCase(),
     ),
     takesMessagesUnanswered: Reflect.getMetadata(MESSAGE_KIND, handler) === EVENT,
+    pattern: JSON.stringify([
+      Reflect.getMetadata(MESSAGE_PATTERN, handler),
+      String(Reflect.getMetadata(MESSAGE_TRANSPORT, handler)),
+    ]),
   };
 }
 

@@ -1,5 +1,4 @@
 import { type HeaderValue, type HttpResponse, headerOf, listOf, setHeader, textOf } from './exchange.js';
-import { whyNotPlain } from './plain-body.js';
 
 /** What a handler answered, as others may get it. */
 export interface SharedResponse {
@@ -54,6 +53,13 @@ export const STORED_HEADERS = [
 const MADE_ANEW =
   /^(?:age|cache-status|connection|content-length|date|keep-alive|server-timing|transfer-encoding|vary|access-control-.*)$/;
 
+const CORS = 'access-control-';
+
+/** Of what the handler says of origins, what holds for each. */
+function isSameForAll(name: string, value: HeaderValue | undefined): boolean {
+  return name === 'access-control-allow-origin' && textOf(value) === '*';
+}
+
 /** Answers that are for one client, even without a word of who it is: parts, refusals, limits. */
 const FOR_ONE_CLIENT = new Set([206, 304, 401, 403, 407, 412, 416, 429]);
 
@@ -72,6 +78,8 @@ export interface Sharing {
   /** The request's headers that are part of the key, in lower case. */
   readonly vary: ReadonlySet<string>;
   readonly session: unknown;
+  /** Says why a body can't be stored, if so. */
+  whyNotStored(body: unknown): string | undefined;
   /** Is told what the handler's author may change. */
   warn(what: string): void;
 }
@@ -83,6 +91,11 @@ export function share(body: unknown, response: HttpResponse, then: Before, shari
   const isPersonal = changed['set-cookie'] !== undefined || writtenLater(response, session) !== then.later;
   if (isPersonal || forbidsSharing(response) || isForOneClient(response.statusCode)) return { isPrivate: true };
 
+  const cors = Object.keys(changed).filter((name) => name.startsWith(CORS) && !isSameForAll(name, changed[name]));
+  if (cors.length > 0) {
+    warn(`sets ${cors.join(', ')}, which may be for one origin only. Leave that to app.enableCors().`);
+    return { isPrivate: true };
+  }
   const unnamed = listOf(changed['vary']).filter(
     (name) => !vary.has(name) && !listOf(then.headers['vary']).includes(name),
   );
@@ -91,11 +104,12 @@ export function share(body: unknown, response: HttpResponse, then: Before, shari
     return { isPrivate: true };
   }
   const isBinary = Buffer.isBuffer(body);
-  const why = isBinary ? undefined : whyNotPlain(body, 'as JSON');
+  const why = isBinary ? undefined : sharing.whyNotStored(body);
   if (why !== undefined) {
     warn(
-      `answers with ${why}, and only plain data is stored. Where a serializer makes it plain, put that inside: ` +
-        '@UseInterceptors(ClassSerializerInterceptor) above @CacheResponse(), or CacheAsideInterceptor as the first APP_INTERCEPTOR.',
+      `answers with ${why}, and only plain data is stored. Return plain data (a date as a text), or choose a codec that knows it. ` +
+        'Where a serializer makes it plain, put that inside: @UseInterceptors(ClassSerializerInterceptor) above ' +
+        '@CacheResponse(), or CacheAsideInterceptor as the first APP_INTERCEPTOR.',
     );
     return { isPrivate: true };
   }
@@ -105,7 +119,9 @@ export function share(body: unknown, response: HttpResponse, then: Before, shari
       `sets ${lost.join(', ')}, which stored answers don't have. Name what they need: headers: ['${lost.join("', '")}'].`,
     );
   }
-  const headers = Object.fromEntries(Object.entries(changed).filter(([name]) => allowed.has(name)));
+  const headers = Object.fromEntries(
+    Object.entries(changed).filter(([name, value]) => allowed.has(name) || isSameForAll(name, value)),
+  );
   return {
     status: response.statusCode,
     ...(Object.keys(headers).length > 0 && { headers }),
@@ -156,19 +172,26 @@ function copyOf(headers: Headers): Headers {
   );
 }
 
-/**
- * A session's content, and the cookies that @fastify/cookie keeps until the response is sent: headers don't show them yet.
- */
+/** Whether the response sets a cookie already, or will when it is sent. */
+export function setsCookies(response: HttpResponse): boolean {
+  return headerOf(response, 'set-cookie') !== '' || cookiesKept(response).some((cookies) => cookies.length > 0);
+}
+
+/** A session's content, and cookies: headers don't show them yet. */
 function writtenLater(response: HttpResponse, session: unknown): string {
-  const cookies = Object.getOwnPropertySymbols(response)
-    .filter((symbol) => /cookie/i.test(symbol.description ?? ''))
-    .map((symbol) => (response as unknown as Record<symbol, unknown>)[symbol])
-    .filter((kept) => kept instanceof Map)
-    .map((kept) => [...kept.entries()]);
   try {
-    return JSON.stringify([session, cookies]) ?? '';
+    return JSON.stringify([session, cookiesKept(response)]) ?? '';
   } catch {
     // A session that can't be told from a changed one counts as changed.
     return `${Math.random()}`;
   }
+}
+
+/** Those that @fastify/cookie keeps until the response is sent. */
+function cookiesKept(response: HttpResponse): unknown[][] {
+  return Object.getOwnPropertySymbols(response)
+    .filter((symbol) => /cookie/i.test(symbol.description ?? ''))
+    .map((symbol) => (response as unknown as Record<symbol, unknown>)[symbol])
+    .filter((kept) => kept instanceof Map)
+    .map((kept) => [...kept.entries()]);
 }

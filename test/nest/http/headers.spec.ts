@@ -28,6 +28,7 @@ import {
   type StampedeCacheModuleOptions,
 } from 'nestjs-stampede-cache';
 import { delay, from, map, type Observable, tap } from 'rxjs';
+import { FaultyStore } from '../../../lib/testing/faulty-store.js';
 import { TestClock } from '../../support/clock.js';
 import { eventually } from '../../support/eventually.js';
 import { keptLogger, moment } from '../apps.js';
@@ -189,6 +190,18 @@ class Pages {
   observed(): Observable<object> {
     const run = ++runs;
     return from(gate.promise).pipe(map(() => ({ run })));
+  }
+  @Get('for-any-origin')
+  @CacheResponse('60s')
+  forAnyOrigin(@Res({ passthrough: true }) response: SomeResponse): object {
+    response.header('Access-Control-Allow-Origin', '*');
+    return { run: ++runs };
+  }
+  @Get('for-one-origin')
+  @CacheResponse('60s')
+  forOneOrigin(@Req() request: { headers: { origin: string } }, @Res({ passthrough: true }) response: SomeResponse) {
+    response.header('Access-Control-Allow-Origin', request.headers.origin);
+    return { run: ++runs };
   }
   @Get('total')
   @CacheResponse({ ttl: '60s', headers: ['X-Total-Count'] })
@@ -353,7 +366,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(runs).toBe(1);
   });
 
-  it('keeps an answer on which a session sets its cookie from shared caches', async () => {
+  it('keeps an answer on which a cookie is set at the last moment from shared caches', async () => {
     const { get } = await start({}, (app) => {
       app.use(
         (
@@ -361,7 +374,11 @@ describe.each(PLATFORMS)('on %s', (platform) => {
           response: { writeHead: (...args: unknown[]) => unknown; setHeader(name: string, value: string): void },
           next: () => void,
         ) => {
-          response.setHeader('Set-Cookie', 'session=new');
+          const { writeHead } = response;
+          response.writeHead = (...args) => {
+            response.setHeader('Set-Cookie', 'session=new');
+            return writeHead.apply(response, args);
+          };
           next();
         },
       );
@@ -380,6 +397,34 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(logger.lines).toEqual([
       "warn: Pages.short has @CacheResponse(), but sets x-run, which stored answers don't have. Name what they need: headers: ['x-run'].",
     ]);
+  });
+
+  it('every origin of a handler gets what it says of all; what it says of one is not stored', async () => {
+    const { get, logger } = await start();
+    for (let request = 0; request < 2; request += 1) {
+      const { headers, json } = await get('/for-any-origin');
+      expect([headers['access-control-allow-origin'], json.run]).toEqual(['*', 1]);
+    }
+    expect(logger.lines).toEqual([]);
+    for (const origin of ['https://a.example', 'https://b.example', 'https://a.example'])
+      expect((await get('/for-one-origin', { origin })).headers['access-control-allow-origin']).toBe(origin);
+    expect(runs).toBe(4);
+    expect(logger.lines).toEqual([
+      'warn: Pages.forOneOrigin has @CacheResponse(), but sets access-control-allow-origin, which may be for one origin only. Leave that to app.enableCors().',
+    ]);
+  });
+
+  it('tells nobody to keep what the store did not take', async () => {
+    const clock = new TestClock();
+    const store = new FaultyStore(new MemoryStore({ server: new MemoryServer({ clock }) }), clock);
+    const { get } = await start({ store }, openFor(3));
+    store.isAway('rejects');
+    gate.open();
+    expect(told(await get('/page/1'))).toEqual(['stampede; fwd=miss', undefined, undefined]);
+    expect(told(await get('/page/1'))).toEqual(['stampede; hit', undefined, undefined]);
+    shutGate();
+    for (const answer of await crowd(2, () => get('/refreshed?together=1')))
+      expect(told(answer).slice(1)).toEqual([undefined, undefined]);
   });
 
   it('the body that an interceptor outside makes is made for hits as well', async () => {

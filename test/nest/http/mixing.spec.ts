@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
+  type CallHandler,
   ClassSerializerInterceptor,
   Controller,
   Cookies,
@@ -15,11 +16,13 @@ import {
   HttpException,
   type INestApplication,
   Ip,
+  type NestInterceptor,
   Param,
   Query,
   Req,
   Res,
   Session,
+  type Type,
   UseInterceptors,
   Version,
   VersioningType,
@@ -27,6 +30,7 @@ import {
 import { APP_INTERCEPTOR, Reflector } from '@nestjs/core';
 import { Exclude, Expose } from 'class-transformer';
 import { CacheAsideInterceptor, CacheResponse, StampedeCacheModule } from 'nestjs-stampede-cache';
+import { map } from 'rxjs';
 import { keptLogger, moment } from '../apps.js';
 import { crowd, listenOn, PLATFORMS, type Platform, type RawRequest, raw } from './http-app.js';
 
@@ -204,6 +208,27 @@ const IDENTITY_HEADERS = [
     'x-otp',
     'x-secret',
   ],
+];
+
+/** What may say who asks, and what certainly doesn't, as far as anybody knows. */
+const UNKNOWN_HEADERS = [
+  ...[
+    'x-sheep',
+    'X-AccountId',
+    'X-CustomerId',
+    'X-UserEmail',
+    'X-UserRole',
+    'X-OrgId',
+    'X-OrganizationId',
+    'X-CompanyId',
+  ],
+  ...['X-WorkspaceId', 'X-MemberId', 'X-RoleId', 'X-GroupId', 'X-ProfileId', 'X-TenantName', 'X-ConsumerId'],
+  ...['X-SubjectId', 'X-PrincipalId', 'X-ActorId', 'X-LoginId', 'X-AuthUser', 'X-Endpoint-API-UserInfo'],
+  ...['X-Apigateway-Api-Userinfo', 'X-Userinfo', 'X-MSISDN', 'X-SSO', 'X-Admin', 'Sudo', 'X-Owner', 'X-Spiffe-Id'],
+  ...['X-Pass', 'X-Pin', 'X-Passcode', 'X-JSessionId', 'x-phpsessid', 'x-person-id', 'x-employee', 'x-team', 'x-plan'],
+  ...['x-merchant-id', 'x-partner-id', 'x-shop-id', 'x-realm', 'x-viewer', 'x-caller', 'x-acl', 'x-usr', 'x-ldap'],
+  ...['x-debug', 'x-preview', 'x-locale', 'x-country', 'x-http-method-override', 'x-forwarded-groups', 'x-client'],
+  ...['x-forwarded-access-token', 'x-vercel-protection-bypass', 'x-appengine-user-email', 'l5d-client-id', 'x-a', 'b'],
 ];
 
 /** What handlers make links of, and attackers therefore set. */
@@ -424,6 +449,72 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     expect(runs).toBe(4 * 2 + 1 + (4 * 2 + 1) + 3 + 12);
   });
 
+  it('H1: a user or a certificate is not told apart by a header that stands for something else', async () => {
+    const asking = (request: SeenRequest) => ({ user: request.user, run: ++runs });
+    @Controller()
+    class Tenants {
+      @Get('named')
+      @CacheResponse({ ttl: '60s', vary: ['x-tenant'] })
+      named(@Req() request: SeenRequest): object {
+        return asking(request);
+      }
+      @Get('taken')
+      @CacheResponse('60s')
+      taken(@Req() request: SeenRequest, @Headers('x-tenant') _tenant: string): object {
+        return asking(request);
+      }
+      @Get('by-credential')
+      @CacheResponse({ ttl: '60s', vary: ['x-tenant', 'authorization'] })
+      byCredential(@Req() request: SeenRequest): object {
+        return asking(request);
+      }
+      @Get('by-key')
+      @CacheResponse({ ttl: '60s', vary: ['x-tenant'], key: (context) => [context.switchToHttp().getRequest().user] })
+      byKey(@Req() request: SeenRequest): object {
+        return asking(request);
+      }
+    }
+    // Nothing in the request but its address says who it is.
+    let next = '';
+    const { get } = await start(platform, [Tenants], (app) =>
+      app.useGlobalGuards({
+        canActivate(context: ExecutionContext) {
+          const request = context.switchToHttp().getRequest();
+          request.user = request.headers['authorization'] ?? next;
+          return true;
+        },
+      }),
+    );
+    for (const path of ['/named', '/taken', '/by-key', '/by-credential']) {
+      for (const user of ['ada', 'bob', 'ada']) {
+        next = user;
+        const { json, headers } = await get(path, { headers: { 'x-tenant': 't' } });
+        expect(json.user).toBe(user);
+        if (path !== '/by-key') expect(headers['cache-status']).toBe('stampede; fwd=bypass; detail="user"');
+      }
+    }
+    expect(runs).toBe(3 + 3 + 2 + 3);
+    for (const authorization of ['ada', 'bob', 'ada', 'bob'])
+      expect((await get('/by-credential', { headers: { 'x-tenant': 't', authorization } })).json.user).toBe(
+        authorization,
+      );
+    expect(runs).toBe(3 + 3 + 2 + 3 + 2);
+  });
+
+  it('H1: headers of which nobody knows: each is not shared, and a few warnings say so', async () => {
+    const { get, warnings } = await start(platform, [echoOn(platform)]);
+    for (const name of UNKNOWN_HEADERS) {
+      for (const value of ['ada', 'bob', 'ada'])
+        expect((await get('/cached/who', { headers: { [name]: value } })).json.headers[name.toLowerCase()]).toBe(value);
+    }
+    expect(runs).toBe(3 * UNKNOWN_HEADERS.length);
+    const said = warnings();
+    expect(said.length).toBe(10);
+    expect(said).toContainEqual(
+      expect.stringContaining('its requests have the header x-sheep, of which nobody knows whether it says who asks'),
+    );
+  });
+
   it('vary: each value of a header that it names has an entry; what it does not name is not shared', async () => {
     @Controller()
     class Varying {
@@ -568,7 +659,9 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     // Of middleware an Origin is only about CORS; of the handler it is about its answer.
     for (const origin of ['https://a.example', 'https://b.example'])
       expect((await get('/decorated', { headers: { origin } })).json.origin).toBe(origin);
+    await get('/handler');
     expect(warnings()).toEqual([
+      expect.stringContaining('Telling.handler has @CacheResponse(), but its requests have the header x-lang'),
       expect.stringContaining("answers with Vary: x-lang. Name what it varies by: vary: ['x-lang']."),
     ]);
   });
@@ -644,6 +737,12 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     for (const query of ['?page=7&access_token=ada', '?page=7&api_key=b', '?page=7&user=c', '?sig=d&page=7'])
       await get(`/${query}`);
     expect(runs).toBe(5);
+    const ones = ['accountId', 'customerid', 'userEmail', 'orgId', 'tenantName', 'memberId', 'JSESSIONID', 'userinfo'];
+    for (const name of ones) await get(`/?page=7&${name}=ada`);
+    expect(runs).toBe(5 + ones.length);
+    for (const name of ['gclid', 'msclkid', 'utm_id', 'ref', '_', 'cacheBuster', 'origin', 'userless'])
+      await get(`/?page=7&${name}=ada`);
+    expect(runs).toBe(5 + ones.length);
   });
 
   it('one client is not refused for another', async () => {
@@ -700,8 +799,18 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       reads(): object {
         return { run: ++runs };
       }
+      @Get('for-all')
+      @CacheResponse({ ttl: '60s', shared: true })
+      forAll(): object {
+        return { run: ++runs };
+      }
+      @Get('by-cookie')
+      @CacheResponse({ ttl: '60s', vary: ['cookie', 'authorization'] })
+      byCookie(): object {
+        return { run: ++runs };
+      }
     }
-    const { get } = await start(platform, [Visits], (app) => {
+    const { get, warnings } = await start(platform, [Visits], (app) => {
       const begin = (request: { session?: object }, _response: unknown, next: () => void) => {
         request.session = {};
         next();
@@ -710,9 +819,93 @@ describe.each(PLATFORMS)('on %s', (platform) => {
       else app.getHttpAdapter().getInstance().addHook('onRequest', begin);
     });
     for (const run of [1, 2]) expect((await get('/counts')).json.run).toBe(run);
+    // The handler may answer with the session's id, also with that of one that has just begun.
     const answers = [await get('/reads'), await get('/reads')];
-    expect(runs).toBe(3);
-    for (const { headers } of answers) expect(headers['cache-control']).toBe('private, max-age=60');
+    expect(runs).toBe(4);
+    for (const { headers } of answers)
+      expect([headers['cache-status'], headers['cache-control']]).toEqual([
+        'stampede; fwd=bypass; detail="session"',
+        undefined,
+      ]);
+    for (let visit = 0; visit < 2; visit += 1) expect((await get('/for-all')).json.run).toBe(5);
+    for (const cookie of ['a=1', 'a=2', 'a=1', 'a=2']) await get('/by-cookie', { headers: { cookie } });
+    for (let visit = 0; visit < 2; visit += 1) await get('/by-cookie', { headers: { authorization: 'ada' } });
+    expect(runs).toBe(5 + 2 + 2);
+    expect(warnings()).toEqual(
+      ['counts', 'reads', 'byCookie'].map((method) =>
+        expect.stringContaining(`Visits.${method} has @CacheResponse(), but its requests have a session`),
+      ),
+    );
+  });
+
+  it('a cookie that is set before: neither it nor what is made of it is for others', async () => {
+    @Controller()
+    class Visitors {
+      @Get('visitor')
+      @CacheResponse('60s')
+      visitor(@Req() request: { raw?: { visitor?: string }; visitor?: string }): object {
+        return { visitor: (request.raw ?? request).visitor, run: ++runs };
+      }
+      @Get('for-all')
+      @CacheResponse({ ttl: '60s', shared: true })
+      forAll(): object {
+        return { run: ++runs };
+      }
+    }
+    let visitors = 0;
+    const { get, warnings } = await start(platform, [Visitors], (app) =>
+      app.use(
+        (
+          request: { visitor?: string; headers: Record<string, string> },
+          response: { setHeader(name: string, value: string): void },
+          next: () => void,
+        ) => {
+          visitors += 1;
+          request.visitor = `v${visitors}`;
+          response.setHeader('Set-Cookie', `visitor=v${visitors}`);
+          next();
+        },
+      ),
+    );
+    const answers = [...(await crowd(4, () => get('/visitor'))), await get('/visitor')];
+    for (const { headers, json } of answers) {
+      expect(headers['set-cookie']).toEqual([`visitor=${json.visitor}`]);
+      expect(headers['cache-status']).toBe('stampede; fwd=bypass; detail="set-cookie"');
+    }
+    expect(runs).toBe(5);
+    for (let visit = 0; visit < 2; visit += 1) {
+      const { headers, json } = await get('/for-all');
+      expect([json.run, headers['cache-control']]).toEqual([6, 'private, max-age=60']);
+    }
+    expect(warnings()).toEqual([
+      expect.stringContaining(
+        'Visitors.visitor has @CacheResponse(), but is answered with a cookie that was set before',
+      ),
+    ]);
+  });
+
+  it('a cookie that a hook has put by for the end', async () => {
+    if (platform === 'Express') return;
+    @Controller()
+    class Visitors {
+      @Get()
+      @CacheResponse('60s')
+      visitor(): object {
+        return { run: ++runs };
+      }
+    }
+    const { get } = await start(platform, [Visitors], async (app) => {
+      await (app as unknown as { register(plugin: unknown): Promise<void> }).register(import('@fastify/cookie'));
+      app
+        .getHttpAdapter()
+        .getInstance()
+        .addHook('onRequest', async (_: unknown, reply: { setCookie(name: string, value: string): void }) => {
+          reply.setCookie('visitor', `v${runs}`);
+        });
+    });
+    for (let visit = 0; visit < 2; visit += 1)
+      expect((await get('/')).headers['cache-status']).toBe('stampede; fwd=bypass; detail="set-cookie"');
+    expect(runs).toBe(2);
   });
 
   it("cookies by the platform's own means", async () => {
@@ -844,6 +1037,85 @@ describe.each(PLATFORMS)('on %s', (platform) => {
         return new User();
       }
     }
+
+    class Json extends User {
+      toJSON(): object {
+        return { ...this };
+      }
+    }
+    class Year implements NestInterceptor {
+      intercept(_context: ExecutionContext, next: CallHandler) {
+        return next.handle().pipe(map(({ at }: { at: Date }) => ({ at: at.getFullYear() })));
+      }
+    }
+    class Size implements NestInterceptor {
+      intercept(_context: ExecutionContext, next: CallHandler) {
+        return next.handle().pipe(map(({ size }: Map<string, number>) => ({ size })));
+      }
+    }
+    const year = { at: 2001 };
+
+    it.each<[string, () => unknown, Type<NestInterceptor>, unknown, string]>([
+      ['an instance with a toJSON', () => new Json(), ClassSerializerInterceptor, { name: 'Ada' }, 'Json'],
+      ['one in an object', () => ({ a: new Json() }), ClassSerializerInterceptor, { a: { name: 'Ada' } }, 'Json'],
+      ['one in an array', () => [[new Json()]], ClassSerializerInterceptor, [[{ name: 'Ada' }]], 'Json'],
+      ['a date', () => ({ at: new Date('2001-06-01') }), Year, year, 'Date'],
+      ['a map', () => new Map([['a', 1]]), Size, { size: 1 }, 'Map'],
+    ])('a serializer outside, and %s', async (_what, make, interceptor, expected, name) => {
+      @Controller()
+      class Outside {
+        @Get()
+        @CacheResponse('60s')
+        @UseInterceptors(interceptor)
+        make(): unknown {
+          runs += 1;
+          return make();
+        }
+      }
+      const { get, warnings } = await start(platform, [Outside]);
+      const answers = [...(await crowd(3, () => get('/'))), await get('/')];
+      for (const { status, json } of answers) expect([status, json]).toEqual([200, expected]);
+      expect(runs).toBe(4);
+      expect(warnings()).toEqual([
+        expect.stringContaining(
+          `Outside.make has @CacheResponse(), but answers with an instance of ${name}, and only plain`,
+        ),
+      ]);
+    });
+
+    it.each([true, false])('a codec that knows dates: %s', async (knowsDates) => {
+      const codec = {
+        encode: (value: unknown) =>
+          JSON.stringify(value, function (this: Record<string, unknown>, name, json) {
+            const inner = this[name];
+            return knowsDates && inner instanceof Date ? { $date: inner.getTime() } : json;
+          }),
+        decode: (text: string) =>
+          JSON.parse(text, (_, inner) => (typeof inner?.$date === 'number' ? new Date(inner.$date) : inner)),
+      };
+      @Controller()
+      class Dated {
+        @Get('date')
+        @CacheResponse({ ttl: '60s', codec })
+        @UseInterceptors(Year)
+        date(): object {
+          return { at: new Date('2001-06-01'), run: ++runs };
+        }
+        @Get('user')
+        @CacheResponse({ ttl: '60s', codec })
+        @UseInterceptors(ClassSerializerInterceptor)
+        user(): object {
+          runs += 1;
+          return { user: new Json() };
+        }
+      }
+      const { get } = await start(platform, [Dated]);
+      for (let request = 0; request < 3; request += 1) expect((await get('/date')).json).toEqual(year);
+      expect(runs).toBe(knowsDates ? 1 : 3);
+      for (let request = 0; request < 3; request += 1)
+        expect((await get('/user')).json).toEqual({ user: { name: 'Ada' } });
+      expect(runs).toBe((knowsDates ? 1 : 3) + 3);
+    });
 
     const roles = ['admin', undefined, 'editor', 'admin', undefined, 'admin', 'editor'];
     const ask = async (get: Awaited<ReturnType<typeof start>>['get'], path: string, role: string | undefined) =>

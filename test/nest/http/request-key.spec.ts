@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { HttpRequest } from '../../../lib/nest/http/exchange.js';
-import { saysWhoAsks, unnamedIdentity } from '../../../lib/nest/http/identity.js';
+import { type Identity, saysWhoAsks, unnamedIdentity } from '../../../lib/nest/http/identity.js';
 import { requestKey } from '../../../lib/nest/http/request-key.js';
 
 const requestOf = (url: string, others: Partial<HttpRequest> = {}): HttpRequest => ({
@@ -170,23 +170,57 @@ describe('who asks', () => {
 
   it('a client certificate tells', () => {
     const socket = { getPeerCertificate: () => ({ subject: { CN: 'ada' } }) };
-    expect(unnamedIdentity(requestOf('/', { socket }), nobody)).toBe('client certificate');
+    for (const headers of [{}, { 'x-tenant': 't' }, { cookie: 'a=1', authorization: 'ada' }]) {
+      const vary = new Set(Object.keys(headers));
+      expect(unnamedIdentity(requestOf('/', { socket, headers }), { ...nobody, vary })).toEqual({
+        is: 'client certificate',
+      });
+    }
     expect(unnamedIdentity(requestOf('/', { socket: { getPeerCertificate: () => ({}) } }), nobody)).toBeUndefined();
   });
 
-  it.each<[Partial<HttpRequest>, string | undefined]>([
-    [{ user: { id: 1 } }, 'user'],
-    [{ user: 0 }, 'user'],
-    [{ auth: { sub: 'ada' } }, 'user'],
-    [{ user: null, auth: undefined }, undefined],
-    [{ headers: { authorization: '' } }, 'authorization'],
+  it.each<[Partial<HttpRequest>, Identity | undefined]>([
+    [{ user: { id: 1 } }, { is: 'user' }],
+    [{ user: 0 }, { is: 'user' }],
+    [{ auth: { sub: 'ada' } }, { is: 'user' }],
+    [{ session: {} }, { is: 'session' }],
+    [{ user: null, auth: undefined, session: null }, undefined],
+    [{ headers: { authorization: '' } }, { is: 'header', name: 'authorization' }],
   ])('so does what a guard leaves: %p', (others, who) => {
-    expect(unnamedIdentity(requestOf('/', others), nobody)).toBe(who);
+    expect(unnamedIdentity(requestOf('/', others), nobody)).toEqual(who);
   });
 
   it('a user whose credentials are part of the key is told apart by them', () => {
     const request = requestOf('/', { user: { id: 1 }, headers: { authorization: 'ada' } });
     expect(unnamedIdentity(request, { ...nobody, vary: new Set(['authorization']) })).toBeUndefined();
-    expect(unnamedIdentity(request, { ...nobody, vary: new Set(['accept-language']) })).toBe('authorization');
+    expect(unnamedIdentity(request, { ...nobody, vary: new Set(['accept-language']) })).toEqual({
+      is: 'header',
+      name: 'authorization',
+    });
+  });
+
+  it.each<[Record<string, string>, boolean, boolean]>([
+    [{ cookie: 'a=1' }, true, true],
+    [{ authorization: 'ada' }, true, false],
+    [{ authorization: '' }, false, false],
+    [{ 'x-tenant': 't' }, false, false],
+    [{ 'x-tenant': 't', authorization: 'ada' }, true, false],
+  ])('of headers in the key, %p tells apart a user: %p, a session: %p', (headers, user, session) => {
+    const vary = new Set(Object.keys(headers));
+    const unnamed = (others: Partial<HttpRequest>) =>
+      unnamedIdentity(requestOf('/', { headers, ...others }), { ...nobody, vary }) === undefined;
+    expect([unnamed({ user: 'ada' }), unnamed({ auth: 'ada' }), unnamed({ session: {} })]).toEqual([
+      user,
+      user,
+      session,
+    ]);
+  });
+
+  it('versions of an API, in whatever header, are told apart by the key', () => {
+    for (const name of ['x-api-version', 'api-version', 'x-version', 'version', 'accept-version']) {
+      expect(saysWhoAsks(name)).toBe(false);
+      const [one, two] = ['1', '2'].map((value) => keyOf(requestOf('/', { headers: { [name]: value } })));
+      expect(one).not.toBe(two);
+    }
   });
 });

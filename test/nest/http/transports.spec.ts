@@ -82,14 +82,14 @@ describe('GraphQL', () => {
     }
   }
 
-  async function start() {
+  async function start(resolvers: (new () => object)[] = [Books]) {
     const logger = keptLogger();
     const app = await startApp({
       imports: [
         StampedeCacheModule.forTest({ logger }),
         GraphQLModule.forRoot<ApolloDriverConfig>({ driver: ApolloDriver, autoSchemaFile: true }),
       ],
-      providers: [Books],
+      providers: resolvers,
     });
     await app.listen(0, '127.0.0.1');
     const port = Number(new URL(await app.getUrl()).port);
@@ -129,6 +129,29 @@ describe('GraphQL', () => {
     ])
       await ask(query);
     expect(runs).toBe(4);
+  });
+
+  it('classes that share a name, made by a function, do not answer for each other', async () => {
+    const made = ['product', 'person'].map((name) => {
+      @Resolver()
+      class Made {
+        @Query(() => String, { name })
+        @CacheResponse({ ttl: '60s', key: idOf })
+        find(@Args('id', { type: () => String }) id: string): string {
+          runs += 1;
+          return `${name} ${id}`;
+        }
+      }
+      return Made;
+    });
+    const { ask } = await start(made);
+    for (let round = 0; round < 2; round += 1)
+      expect(await ask('{ product(id: "1") person(id: "1") alias: person(id: "1") }')).toEqual({
+        product: 'product 1',
+        person: 'person 1',
+        alias: 'person 1',
+      });
+    expect(runs).toBe(2);
   });
 
   it('V2: what JSON would change is not stored, and one warning says so', async () => {
@@ -175,9 +198,9 @@ describe('a microservice', () => {
   let client: ClientProxy | undefined;
   afterEach(() => client?.close());
 
-  async function start() {
+  async function start(controllers: (new () => object)[] = [Messages]) {
     const port = await freePort();
-    const app = await startApp({ imports: [StampedeCacheModule.forTest()], controllers: [Messages] });
+    const app = await startApp({ imports: [StampedeCacheModule.forTest()], controllers });
     app.connectMicroservice(
       { transport: Transport.TCP, options: { port, host: '127.0.0.1' } },
       { inheritAppConfig: true },
@@ -189,7 +212,7 @@ describe('a microservice', () => {
     const connected = client;
     return {
       http: Number(new URL(await app.getUrl()).port),
-      ask: (pattern: string, data: unknown = {}) => firstValueFrom(connected.send(pattern, data)),
+      ask: (pattern: string | object, data: unknown = {}) => firstValueFrom(connected.send(pattern, data)),
       askAll: (pattern: string) => lastValueFrom(connected.send(pattern, {}).pipe(toArray())),
       tell: (pattern: string) => lastValueFrom(connected.emit(pattern, {}), { defaultValue: undefined }),
     };
@@ -201,6 +224,25 @@ describe('a microservice', () => {
     expect(new Set(answers.map(({ run }) => run)).size).toBe(1);
     expect(await ask('sum', [1, 2])).toEqual({ sum: 3, run: 1 });
     expect(await ask('sum', [2, 2])).toEqual({ sum: 4, run: 2 });
+  });
+
+  it('classes that share a name, made by a function, do not answer for each other', async () => {
+    const patterns = ['a', 'b', { cmd: 'a' }];
+    const made = patterns.map((pattern) => {
+      @Controller()
+      class Made {
+        @MessagePattern(pattern)
+        @CacheResponse({ ttl: '60s', key: () => 'same' })
+        find(): object {
+          runs += 1;
+          return { pattern };
+        }
+      }
+      return Made;
+    });
+    const { ask } = await start(made);
+    for (const pattern of [...patterns, ...patterns]) expect(await ask(pattern)).toEqual({ pattern });
+    expect(runs).toBe(3);
   });
 
   it('a hit answers with as many values as the handler', async () => {
