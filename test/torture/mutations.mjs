@@ -203,14 +203,14 @@ export const MUTATIONS = [
     file: 'core/circuit-breaker.ts',
     from: '    this.#inARow = 0;\n    this.#triesAt = undefined;',
     to: '    this.#inARow = 0;',
-    finds: ['recovers'],
+    finds: ['recovers', 'eviction wins', 'one load'],
   },
   {
     name: 'breaker: it never tries',
     file: 'core/circuit-breaker.ts',
     from: `if (this.#isTrying || this.#clock.now() < (this.#triesAt ?? 0)) throw new CircuitOpenError();`,
     to: 'throw new CircuitOpenError();',
-    finds: ['recovers'],
+    finds: ['recovers', 'eviction wins', 'one load'],
   },
   {
     name: 'cache: a value is kept for a minute',
@@ -229,8 +229,8 @@ export const MUTATIONS = [
   {
     name: 'stale: an old value is for everybody',
     file: 'core/lookups.ts',
-    from: 'if (staleness < Math.max(staleWhileRevalidate, staleIfError)) caller.stale = answer;',
-    to: 'void staleIfError;\n      caller.stale = answer;',
+    from: 'if (staleness < Math.max(staleWhileRevalidate, staleIfError)) {',
+    to: 'void staleIfError;\n      if (staleness < Number.POSITIVE_INFINITY) {',
     finds: ['freshness'],
   },
   {
