@@ -16,7 +16,7 @@ export interface StampedeCacheOptions extends CacheOptions {
    * unset variable gives it, is an error at boot.
    */
   readonly connection?: ConnectionOption | undefined;
-  /** The first part of every key and channel in Redis. Default `'stampede'`, or `'stampede.<name>'` for a named cache. */
+  /** The first part of every key and channel in Redis. Default `'stampede'`. A named cache adds its name: `'stampede.<name>'`. */
   readonly namespace?: string;
   /** How long to wait for Redis at the start, in milliseconds or as `'2s'`. Default 2 s. */
   readonly connectTimeout?: Duration;

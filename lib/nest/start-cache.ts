@@ -4,7 +4,6 @@ import { LONGEST_WAIT, parseDuration } from '../core/durations.js';
 import { InvalidOptionError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
 import {
-  DEFAULTS,
   type ReadFrom,
   resolveCommandTimeout,
   resolveNamespace,
@@ -43,7 +42,7 @@ export async function startCache(options: StampedeCacheOptions, name: string | u
 }
 
 function createStore(options: StampedeCacheOptions, name: string | undefined, logger: StampedeLogger): Store {
-  const namespace = resolveNamespace(options.namespace ?? namespaceOf(name));
+  const namespace = namespaceOf(options.namespace, name);
   const replicas = resolveReplicas(options.replicas);
   const readFrom = resolveReadFrom(options.readFrom);
   if (options.store !== undefined || !('connection' in options)) checkNeedsNoReplicas(replicas, readFrom);
@@ -75,6 +74,8 @@ function checkNeedsNoReplicas(replicas: number, readFrom: ReadFrom): void {
   if (readFrom === 'replica') throw new InvalidOptionError('readFrom', readFrom, mend);
 }
 
-function namespaceOf(name: string | undefined): string {
-  return name === undefined ? DEFAULTS.namespace : `${DEFAULTS.namespace}.${name}`;
+/** Named caches are apart whatever is given: options that two of them share would otherwise make them one. */
+function namespaceOf(given: string | undefined, name: string | undefined): string {
+  const namespace = resolveNamespace(given);
+  return name === undefined ? namespace : `${namespace}.${name}`;
 }
