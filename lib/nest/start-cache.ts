@@ -38,6 +38,8 @@ export async function startCache(options: StampedeCacheOptions, name: string | u
     await stampede.close();
     throw error;
   }
+  // When another provider fails the boot, Nest calls no hook by which we could close.
+  if (store instanceof RedisStore) store.unref();
   return { ...stampede, logger };
 }
 
