@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { silentLogger } from '../core/logger.js';
 import type { StampedeCacheModuleAsyncOptions, StampedeCacheModuleOptions } from './module-options.js';
-import { checkAsyncOptions } from './module-options.js';
+import { checkAsyncOptions, checkIsObject } from './module-options.js';
 import { ConfigurableModuleClass } from './stampede-cache.module-definition.js';
 import type { StartedCache } from './start-cache.js';
 import { STAMPEDE } from './tokens.js';
@@ -42,6 +42,7 @@ export class StampedeCacheModule
    * @example StampedeCacheModule.forRoot({ connection: process.env.REDIS_URL, defaults: { wait: '10s' } })
    */
   static override forRoot(options: StampedeCacheModuleOptions = {}): DynamicModule {
+    checkIsObject(options, 'The options of forRoot');
     return { ...ConfigurableModuleClass.forRoot(options), module: StampedeCacheModule };
   }
 
@@ -68,6 +69,7 @@ export class StampedeCacheModule
    * @example Test.createTestingModule({ imports: [StampedeCacheModule.forTest()], providers: [ProductsService] });
    */
   static forTest(options: StampedeCacheModuleOptions = {}): DynamicModule {
+    checkIsObject(options, 'The options of forTest');
     return StampedeCacheModule.forRoot({ logger: silentLogger, store: 'memory', ...options });
   }
 
