@@ -18,7 +18,8 @@ import { STAMPEDE } from './tokens.js';
  * use. Import it once, in the root module; once more with a `name` for each further cache.
  *
  * When the application closes, running loads are waited for (at most `drainTimeout`), locks are released, and what was
- * opened here is closed. A client that was handed in stays open.
+ * opened here is closed. A client that was handed in stays open. Connections alone keep no process running: one whose boot
+ * another provider failed ends by itself.
  */
 @Module({})
 export class StampedeCacheModule
