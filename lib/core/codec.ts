@@ -1,3 +1,5 @@
+import { types } from 'node:util';
+
 /**
  * Turns values into text and back. `decode(encode(value))` should equal `value`, or a hit differs from a miss.
  *
@@ -21,7 +23,9 @@ const BESIDE_JSON = new Map<string, unknown>([
 
 /**
  * JSON, and `undefined`, `NaN`, `±Infinity` and `-0` as whole values. As everywhere in JSON, a `Date` comes back as a text,
- * a `Map` or class instance as a plain object, and `undefined` inside an object is left out: take another codec for those.
+ * a class instance as a plain object, a `Map` inside of a value as `{}`, and `undefined` inside an object is left out: take
+ * another codec for those. A whole value of which JSON keeps nothing (a `Map` or `Set`, an `Observable`, a generator, a
+ * stream, a function) can't be encoded.
  */
 export const jsonCodec: Codec = {
   encode(value) {
@@ -29,6 +33,7 @@ export const jsonCodec: Codec = {
     if (typeof value === 'number' && (!Number.isFinite(value) || Object.is(value, -0))) {
       return Object.is(value, -0) ? '-0' : String(value);
     }
+    if (typeof value === 'object' && value !== null) checkJsonKeeps(value);
     const text: string | undefined = JSON.stringify(value);
     if (text === undefined) throw new TypeError(`A ${typeof value} can't be stored as JSON.`);
     return text;
@@ -39,6 +44,27 @@ export const jsonCodec: Codec = {
     return JSON.parse(text);
   },
 };
+
+/** What has a `toJSON` says itself what is to be kept. */
+function checkJsonKeeps(value: object): void {
+  const what = emptyInJson(value);
+  if (what === undefined || typeof (value as { toJSON?: unknown }).toJSON === 'function') return;
+  throw new TypeError(`${what} can't be stored as JSON, which keeps nothing of it: take its values, or another codec.`);
+}
+
+function emptyInJson(value: object): string | undefined {
+  if (types.isMap(value)) return 'A Map';
+  if (types.isSet(value)) return 'A Set';
+  if (types.isGeneratorObject(value)) return 'A generator';
+  if (Symbol.asyncIterator in value) return 'An async iterable, such as a stream,';
+  return isObservable(value) ? 'An Observable' : undefined;
+}
+
+/** As RxJS knows those of other packages: by a method that has either name, whether or not there is such a symbol yet. */
+function isObservable(value: object): boolean {
+  const { observable } = Symbol as { observable?: symbol };
+  return '@@observable' in value || (observable !== undefined && observable in value);
+}
 
 /** @throws what the codec throws, and a TypeError when it gives no string: a promise of one can't be stored */
 export function encodeWith(codec: Codec, value: unknown): string {

@@ -49,6 +49,7 @@ export function CacheAsideMany<M extends ManyMethod>(
     decorator: '@CacheAsideMany',
     cache,
     profile,
+    once: true,
     keyOf: keysOfCall(key as IdKeyFunction<ManyMethod>),
     isSame: (one, other) => [...other.idOf.keys()].some((each) => one.idOf.has(each)),
     async around({ access, key: { keys, ids, idOf }, where, args, proceedWith }) {

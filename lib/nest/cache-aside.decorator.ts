@@ -27,6 +27,7 @@ export function CacheAside<M extends AsyncMethod>(
     decorator: '@CacheAside',
     cache,
     profile,
+    once: true,
     keyOf: keyOfCall('@CacheAside', key),
     around: ({ access, key, proceed }) => getOrLoad(access.cache, key, proceed),
   });

@@ -33,6 +33,8 @@ export interface Decoration<K> {
   readonly keyOf: KeyOfCall<K>;
   /** Whether a call by `super` is about what its override is about already. By default when their keys are the same. */
   readonly isSame?: IsSame<K>;
+  /** Whether one for each cache is all that a method can have: with the same key two would wait for each other. */
+  readonly once?: boolean;
   /** What a call is turned into. */
   around(call: DecoratedCall<K>): Promise<unknown>;
 }
@@ -44,11 +46,12 @@ type Method = (this: object | undefined, ...args: unknown[]) => Promise<unknown>
  * `around`. Its name, length and metadata are the method's, so that decorators above and below it find what they expect.
  */
 export function decorateMethod<M extends AsyncMethod, K>(decoration: Decoration<K>): AsyncMethodDecorator<M> {
-  const { decorator, cache, profile, keyOf, isSame = Object.is, around } = decoration;
+  const { decorator, cache, profile, keyOf, isSame = Object.is, once = false, around } = decoration;
   const token = cacheAccessToken(cache);
   return (target: object, property: string | symbol, descriptor: PropertyDescriptor | undefined) => {
     const where = nameOf(target, property);
     const method = checkMethod(decorator, where, target, descriptor);
+    if (once) noteOnce(`${decorator} ${String(token)}`, decorator, where, target, property);
     injectInto(target, token);
     if (profile !== undefined) noteProfile(target, { cache, profile, where });
     const overrides = typeof Object.getPrototypeOf(target)?.[property] === 'function';
@@ -91,6 +94,21 @@ function checkMethod(
     throw new TypeError(`${decorator} can't be used on ${where}: it is not a method.`);
   }
   return descriptor.value;
+}
+
+/** By the methods' names, which no decorator in between changes, the decorators that each has. */
+const noted = new WeakMap<object, Map<string | symbol, Set<string>>>();
+
+function noteOnce(what: string, decorator: string, where: string, target: object, property: string | symbol): void {
+  const methods = noted.get(target) ?? new Map<string | symbol, Set<string>>();
+  const those = methods.get(property) ?? new Set<string>();
+  if (those.has(what)) {
+    throw new TypeError(
+      `${decorator} is on ${where} twice for one cache: with the same key the two would wait for each other. Leave one ` +
+        'out, or let one of them use another cache: { cache: name }.',
+    );
+  }
+  noted.set(target, methods.set(property, those.add(what)));
 }
 
 /** Once for a class and those that extend it, however many methods are decorated: Nest would inject each anew. */

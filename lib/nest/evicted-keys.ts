@@ -26,6 +26,9 @@ type MakeKeys = (...args: readonly unknown[]) => EvictedKeys;
 
 const NAMES: OptionNames<EvictionKeys<AsyncMethod>> = { keys: true, keysOfResult: true };
 
+const FIRST_ARGUMENT =
+  'the first argument of @CacheEvict, which is a function that makes one key, or an object with keys or keysOfResult';
+
 /**
  * What a call evicts, whether one key or several are given.
  *
@@ -39,7 +42,7 @@ export function evictedKeys<M extends AsyncMethod>(given: KeyFunction<M> | Evict
       return key === undefined ? undefined : { keys: [key], ofResult: () => [] };
     };
   }
-  checkOptionNames<EvictionKeys<M>>(given, NAMES, "@CacheEvict's keys");
+  checkOptionNames<EvictionKeys<M>>(given, NAMES, FIRST_ARGUMENT);
   const { keys = none, keysOfResult = none } = given;
   if (keys === none && keysOfResult === none) {
     throw new InvalidOptionError('The key of @CacheEvict', given, 'a function, or an object with keys or keysOfResult');

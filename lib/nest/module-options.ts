@@ -16,7 +16,7 @@ export interface StampedeCacheOptions extends CacheOptions {
    * unset variable gives it, is an error at boot.
    */
   readonly connection?: ConnectionOption | undefined;
-  /** The first part of every key and channel in Redis. Default `'stampede'`, or `'stampede.<name>'` for a named cache. */
+  /** The first part of every key and channel in Redis. Default `'stampede'`. A named cache adds its name: `'stampede.<name>'`. */
   readonly namespace?: string;
   /** How long to wait for Redis at the start, in milliseconds or as `'2s'`. Default 2 s. */
   readonly connectTimeout?: Duration;
@@ -81,11 +81,9 @@ const OPTION_NAMES: OptionNames<StampedeCacheOptions> = {
  * @throws InvalidOptionError naming the option
  */
 export function checkModuleOptions(given: unknown): asserts given is StampedeCacheOptions {
-  if (typeof given !== 'object' || given === null) {
-    throw new InvalidOptionError('The options of StampedeCacheModule', given, 'an object');
-  }
+  checkIsObject(given, 'The options of StampedeCacheModule');
   checkOptionNames<StampedeCacheOptions>(given, OPTION_NAMES, 'StampedeCacheModule');
-  const { store, errorCodec, clock } = given as Record<string, unknown>;
+  const { store, errorCodec, clock, logger } = given as Record<string, unknown>;
   if (store !== undefined && store !== 'memory' && !hasMethods(store, 'start', 'lead', 'close')) {
     throw new InvalidOptionError('store', store, "'memory', a store of your own, or left out");
   }
@@ -95,7 +93,25 @@ export function checkModuleOptions(given: unknown): asserts given is StampedeCac
   if (clock !== undefined && !hasMethods(clock, 'now', 'after')) {
     throw new InvalidOptionError('clock', clock, 'an object with now() and after(delay, run)');
   }
+  if (logger !== undefined && !hasMethods(logger, 'log', 'warn', 'error')) {
+    throw new InvalidOptionError(
+      'logger',
+      logger,
+      "an object with log(message), warn(message) and error(message), as Nest's",
+    );
+  }
   if (store === undefined) checkConnectionIsSet(given);
+}
+
+/**
+ * For those whom no compiler told, before anything is read from it.
+ *
+ * @param what whose options they are, as in `The options of forRoot`
+ * @throws InvalidOptionError
+ */
+export function checkIsObject(given: unknown, what: string): asserts given is object {
+  if (typeof given === 'object' && given !== null && !Array.isArray(given)) return;
+  throw new InvalidOptionError(what, given, 'an object');
 }
 
 /** The rest of what `connection` may be is the Redis store's to know. */
@@ -139,6 +155,7 @@ const ASYNC_NAMES: OptionNames<StampedeCacheModuleAsyncOptions> = {
 
 /** @throws InvalidOptionError naming the option */
 export function checkAsyncOptions(given: StampedeCacheModuleAsyncOptions): void {
+  checkIsObject(given, 'The options of forRootAsync');
   checkOptionNames(given, ASYNC_NAMES, 'forRootAsync');
   const { useFactory, useClass, useExisting } = given;
   const ways = [useFactory, useClass, useExisting].filter((way) => way !== undefined);

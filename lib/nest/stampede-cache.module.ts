@@ -8,7 +8,7 @@ import {
 } from '@nestjs/common';
 import { silentLogger } from '../core/logger.js';
 import type { StampedeCacheModuleAsyncOptions, StampedeCacheModuleOptions } from './module-options.js';
-import { checkAsyncOptions } from './module-options.js';
+import { checkAsyncOptions, checkIsObject } from './module-options.js';
 import { ConfigurableModuleClass } from './stampede-cache.module-definition.js';
 import type { StartedCache } from './start-cache.js';
 import { STAMPEDE } from './tokens.js';
@@ -18,7 +18,8 @@ import { STAMPEDE } from './tokens.js';
  * use. Import it once, in the root module; once more with a `name` for each further cache.
  *
  * When the application closes, running loads are waited for (at most `drainTimeout`), locks are released, and what was
- * opened here is closed. A client that was handed in stays open.
+ * opened here is closed. A client that was handed in stays open. Connections alone keep no process running: one whose boot
+ * another provider failed ends by itself.
  */
 @Module({})
 export class StampedeCacheModule
@@ -42,6 +43,7 @@ export class StampedeCacheModule
    * @example StampedeCacheModule.forRoot({ connection: process.env.REDIS_URL, defaults: { wait: '10s' } })
    */
   static override forRoot(options: StampedeCacheModuleOptions = {}): DynamicModule {
+    checkIsObject(options, 'The options of forRoot');
     return { ...ConfigurableModuleClass.forRoot(options), module: StampedeCacheModule };
   }
 
@@ -68,6 +70,7 @@ export class StampedeCacheModule
    * @example Test.createTestingModule({ imports: [StampedeCacheModule.forTest()], providers: [ProductsService] });
    */
   static forTest(options: StampedeCacheModuleOptions = {}): DynamicModule {
+    checkIsObject(options, 'The options of forTest');
     return StampedeCacheModule.forRoot({ logger: silentLogger, store: 'memory', ...options });
   }
 

@@ -4,7 +4,6 @@ import { LONGEST_WAIT, parseDuration } from '../core/durations.js';
 import { InvalidOptionError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
 import {
-  DEFAULTS,
   type ReadFrom,
   resolveCommandTimeout,
   resolveNamespace,
@@ -39,11 +38,13 @@ export async function startCache(options: StampedeCacheOptions, name: string | u
     await stampede.close();
     throw error;
   }
+  // When another provider fails the boot, Nest calls no hook by which we could close.
+  if (store instanceof RedisStore) store.unref();
   return { ...stampede, logger };
 }
 
 function createStore(options: StampedeCacheOptions, name: string | undefined, logger: StampedeLogger): Store {
-  const namespace = resolveNamespace(options.namespace ?? namespaceOf(name));
+  const namespace = namespaceOf(options.namespace, name);
   const replicas = resolveReplicas(options.replicas);
   const readFrom = resolveReadFrom(options.readFrom);
   if (options.store !== undefined || !('connection' in options)) checkNeedsNoReplicas(replicas, readFrom);
@@ -75,6 +76,8 @@ function checkNeedsNoReplicas(replicas: number, readFrom: ReadFrom): void {
   if (readFrom === 'replica') throw new InvalidOptionError('readFrom', readFrom, mend);
 }
 
-function namespaceOf(name: string | undefined): string {
-  return name === undefined ? DEFAULTS.namespace : `${DEFAULTS.namespace}.${name}`;
+/** Named caches are apart whatever is given: options that two of them share would otherwise make them one. */
+function namespaceOf(given: string | undefined, name: string | undefined): string {
+  const namespace = resolveNamespace(given);
+  return name === undefined ? namespace : `${namespace}.${name}`;
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { systemClock, type Timer } from '../core/clock.js';
+import { systemClock } from '../core/clock.js';
 import { CacheClosedError, InvalidOptionError } from '../core/errors.js';
 import { messageOf } from '../core/message-of.js';
 import type { Client } from './client.js';
@@ -11,6 +11,7 @@ import {
   retryDelay,
 } from './client-settings.js';
 import { type ConnectionOption, checkConnectionOption, resolveConnection } from './connection-source.js';
+import { unref } from './unref.js';
 
 export interface ConnectionOptions extends ClientDeadlines {
   readonly connection: ConnectionOption;
@@ -27,6 +28,8 @@ export class Connection {
   readonly #waiting = new Set<(ready: boolean) => void>();
   #opening: Promise<void> | undefined;
   #client: Client | undefined;
+  #listener: Redis | undefined;
+  #keepsProcess = true;
   #keyPrefix = '';
   /** `undefined` while it is ready. */
   #downSince: number | undefined = systemClock.now();
@@ -81,18 +84,20 @@ export class Connection {
    * Waits for the client to be ready.
    *
    * @param within milliseconds; `Infinity` waits until it is closed
+   * @param keepsProcess whether the process goes on for it
    * @returns whether it is
    */
-  async whenReady(within: number): Promise<boolean> {
+  async whenReady(within: number, keepsProcess = true): Promise<boolean> {
     if (this.ready || this.#closed) return this.ready !== undefined;
     return new Promise((resolve) => {
-      let timer: Timer | undefined;
+      let timer: NodeJS.Timeout | undefined;
       const done = (ready: boolean) => {
-        timer?.clear();
+        clearTimeout(timer);
         this.#waiting.delete(done);
         resolve(ready);
       };
-      if (within < Infinity) timer = systemClock.after(Math.max(0, within), () => done(false));
+      if (within < Infinity) timer = setTimeout(() => done(false), Math.max(0, within));
+      if (!keepsProcess) timer?.unref();
       this.#waiting.add(done);
     });
   }
@@ -106,7 +111,22 @@ export class Connection {
 
   /** A new client that listens and has yet to connect; whoever asked for it closes it. */
   duplicateForListening(): Redis | undefined {
-    return this.#client && duplicateForListening(this.#client);
+    this.#listener = this.#client && duplicateForListening(this.#client);
+    if (this.#listener && !this.#keepsProcess) unref(this.#listener);
+    return this.#listener;
+  }
+
+  /** Whether the process goes on for its sockets. */
+  get keepsProcess(): boolean {
+    return this.#keepsProcess;
+  }
+
+  /** As Node's `unref`, for all connections from here, also those to come. */
+  unref(): void {
+    if (!this.#keepsProcess) return;
+    this.#keepsProcess = false;
+    if (this.#client) unref(this.#client);
+    if (this.#listener) unref(this.#listener);
   }
 
   /** An error that says what didn't work, and why as far as is known. */
@@ -134,7 +154,7 @@ export class Connection {
         this.#trouble = error;
       }
       // The user's own function failed. Nothing can be ready, so this only waits, and ends at once on closing.
-      await this.whenReady(retryDelay(attempt));
+      await this.whenReady(retryDelay(attempt), this.#keepsProcess);
     }
   }
 
@@ -142,6 +162,7 @@ export class Connection {
     const { duplicate = duplicateForCommands } = this.#options;
     const client = duplicate(pattern, this.#options);
     this.#client = client;
+    if (!this.#keepsProcess) unref(client);
     this.#keyPrefix = pattern.options.keyPrefix ?? '';
     this.#resolvePattern(pattern);
     client.on('error', (error: unknown) => {

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { systemClock, type Timer } from '../core/clock.js';
+import { systemClock } from '../core/clock.js';
 
 /** Milliseconds between two looks whether the subscription is alive, and how long an answer may take. */
 const BEAT = 1_000;
@@ -13,7 +13,7 @@ export const TRUSTED = 2 * BEAT;
 export class Heartbeat {
   readonly #client: Redis;
   readonly #beat: (trusted: number) => void;
-  #timer: Timer | undefined;
+  #timer: NodeJS.Timeout | undefined;
   #stopped = false;
 
   /** @param beat told for how many milliseconds the subscription is trusted from now on */
@@ -26,24 +26,29 @@ export class Heartbeat {
   start(sentAt: number): void {
     if (this.#stopped) return;
     this.#beat(sentAt + TRUSTED - systemClock.now());
-    this.#timer = systemClock.after(Math.max(0, sentAt + BEAT - systemClock.now()), () => void this.#ping());
+    this.#timer = after(Math.max(0, sentAt + BEAT - systemClock.now()), () => void this.#ping());
   }
 
   stop(): void {
     this.#stopped = true;
-    this.#timer?.clear();
+    clearTimeout(this.#timer);
   }
 
   async #ping(): Promise<void> {
     const sentAt = systemClock.now();
-    this.#timer = systemClock.after(BEAT, () => this.#client.disconnect());
+    this.#timer = after(BEAT, () => this.#client.disconnect());
     try {
       await this.#client.ping();
     } catch {
       // It is lost, or soon will be: that is told by its end.
       return;
     }
-    this.#timer.clear();
+    clearTimeout(this.#timer);
     this.start(sentAt);
   }
+}
+
+/** Whether the process goes on is its socket's to say. */
+function after(delay: number, run: () => void): NodeJS.Timeout {
+  return setTimeout(run, delay).unref();
 }

@@ -187,6 +187,14 @@ export class RedisStore implements Store {
     this.#changes = listener;
   }
 
+  /**
+   * As Node's `unref`: its connections alone don't keep the process running. Who waits for a reply has to: by a deadline, as
+   * the cache has one for each command.
+   */
+  unref(): void {
+    for (const connection of [this.#connection, this.#writes, this.#replicas]) connection?.unref();
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     this.#wake = () => {};

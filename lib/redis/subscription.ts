@@ -73,10 +73,11 @@ export class Subscription {
 
   async #keepListening(): Promise<void> {
     const { signal } = this.#closing;
-    for (let attempt = 0; await this.#options.connection.whenReady(Infinity); attempt += 1) {
+    const { connection } = this.#options;
+    for (let attempt = 0; await connection.whenReady(Infinity); attempt += 1) {
       if (signal.aborted) return;
       if (await this.#listen()) attempt = 0;
-      await sleep(retryDelay(attempt + 1), undefined, { signal }).catch(() => {});
+      await sleep(retryDelay(attempt + 1), undefined, { signal, ref: connection.keepsProcess }).catch(() => {});
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../core/clock.js';
+import { InvalidOptionError } from '../core/errors.js';
 import type { StoreCommand } from '../core/events.js';
 import type {
   ChangeListener,
@@ -23,6 +24,8 @@ export type Fault =
   | 'reply lost'
   | { readonly runsAfter: number }
   | { readonly repliesAfter: number };
+
+const COMMANDS: readonly StoreCommand[] = ['read', 'lead', 'leaseLeft', 'end', 'renew', 'replace'];
 
 /**
  * A store whose commands and wake-ups go wrong when the test says so. Everything else is the store's behind it.
@@ -64,29 +67,39 @@ export class FaultyStore implements Store {
     return this.#store.process;
   }
 
-  /** From now on, until `works`, every such command goes wrong like this. */
+  /**
+   * From now on, until `works`, every such command goes wrong like this.
+   *
+   * @throws InvalidOptionError, as the others do, for a command or a fault that there is not
+   */
   fails(command: StoreCommand, fault: Fault): void {
+    checkCommands([command]);
+    checkFault(fault);
     this.#faults.set(command, fault);
   }
 
   /** The same for the commands of one key. */
   failsFor(command: StoreCommand, key: string, fault: Fault): void {
+    checkCommands([command]);
+    checkFault(fault);
     this.#faults.set(`${command} ${key}`, fault);
   }
 
   /** All commands go wrong like this. Default: none arrives, so that each call waits for its `commandTimeout`. */
   isAway(fault: Fault = 'request lost'): void {
-    for (const command of ['read', 'lead', 'leaseLeft', 'end', 'renew', 'replace'] as const) this.fails(command, fault);
+    for (const command of COMMANDS) this.fails(command, fault);
   }
 
   /** These commands, or all, do what they should again. The cache may have left the store alone for half a second. */
   works(...commands: StoreCommand[]): void {
+    checkCommands(commands);
     if (commands.length === 0) this.#faults.clear();
     for (const command of commands) this.#faults.delete(command);
   }
 
   /** How many of these commands were sent. */
   count(...commands: StoreCommand[]): number {
+    checkCommands(commands);
     return this.sent.filter(({ command }) => commands.length === 0 || commands.includes(command)).length;
   }
 
@@ -183,4 +196,23 @@ export class FaultyStore implements Store {
       this.#unanswered.add(disconnect);
     });
   }
+}
+
+function checkCommands(commands: readonly unknown[]): void {
+  for (const command of commands) {
+    if ((COMMANDS as readonly unknown[]).includes(command)) continue;
+    throw new InvalidOptionError('command', command, `one of ${COMMANDS.map((each) => `'${each}'`).join(', ')}`);
+  }
+}
+
+function checkFault(fault: unknown): void {
+  if (fault === 'rejects' || fault === 'request lost' || fault === 'reply lost') return;
+  const { runsAfter, repliesAfter } = Object(fault) as { runsAfter?: unknown; repliesAfter?: unknown };
+  const delay = runsAfter ?? repliesAfter;
+  if (typeof delay === 'number' && delay >= 0) return;
+  throw new InvalidOptionError(
+    'fault',
+    fault,
+    "'rejects', 'request lost', 'reply lost', { runsAfter: milliseconds } or { repliesAfter: milliseconds }",
+  );
 }

@@ -1,4 +1,5 @@
 import { AssertionError } from 'node:assert';
+import { InvalidOptionError } from '../core/errors.js';
 import type { StampedeCache } from '../core/stampede-cache.js';
 
 /** How often loaders ran since it was made. */
@@ -13,8 +14,13 @@ export interface LoadCount {
   stop(): void;
 }
 
-/** Counts how often a cache runs loaders, in this process, decorated methods included. */
+/**
+ * Counts how often a cache runs loaders, in this process, decorated methods included.
+ *
+ * @throws InvalidOptionError for what is no cache
+ */
 export function countLoads(cache: StampedeCache): LoadCount {
+  if (typeof cache?.events?.subscribe !== 'function') throw new InvalidOptionError('cache', cache, 'a StampedeCache');
   const byKey = new Map<string, number>();
   const subscription = cache.events.subscribe((event) => {
     if (event.type === 'load') byKey.set(event.key, (byKey.get(event.key) ?? 0) + 1);
@@ -36,6 +42,7 @@ export function countLoads(cache: StampedeCache): LoadCount {
  * @param expected how often in all; or how often for each key, and for no other
  * @returns what `run` returns
  * @throws AssertionError naming the keys that were loaded
+ * @throws InvalidOptionError, before anything runs, for what is no cache or no number of loads
  * @throws whatever `run` throws
  * @example
  * await expectLoads(cache, 1, () => Promise.all([products.find('7'), products.find('7')]));
@@ -46,6 +53,7 @@ export async function expectLoads<T>(
   expected: number | Readonly<Record<string, number>>,
   run: () => T | PromiseLike<T>,
 ): Promise<T> {
+  checkExpected(expected);
   const loads = countLoads(cache);
   try {
     const result = await run();
@@ -61,6 +69,13 @@ export async function expectLoads<T>(
 }
 
 type Loads = number | Readonly<Record<string, number>>;
+
+function checkExpected(expected: unknown): void {
+  const isCount = (count: unknown) => Number.isSafeInteger(count) && Number(count) >= 0;
+  if (isCount(expected)) return;
+  if (typeof expected === 'object' && expected !== null && Object.values(expected).every(isCount)) return;
+  throw new InvalidOptionError('expected', expected, 'a whole number of loads, or an object with one for each key');
+}
 
 function isSame(actual: Loads, expected: Loads): boolean {
   if (typeof actual === 'number' || typeof expected === 'number') return actual === expected;

@@ -1,8 +1,14 @@
 import type { DynamicModule } from '@nestjs/common';
+import { InvalidOptionError } from '../core/errors.js';
 import { silentLogger } from '../core/logger.js';
 import { MemoryServer } from '../memory/memory-server.js';
 import { MemoryStore } from '../memory/memory-store.js';
-import type { StampedeCacheModuleOptions, StampedeCacheOptions } from '../nest/module-options.js';
+import {
+  checkIsObject,
+  checkModuleOptions,
+  type StampedeCacheModuleOptions,
+  type StampedeCacheOptions,
+} from '../nest/module-options.js';
 import { StampedeCacheModule } from '../nest/stampede-cache.module.js';
 import { FaultyStore } from './faulty-store.js';
 import { TestClock } from './test-clock.js';
@@ -29,13 +35,25 @@ export interface TestKit {
  * builds on `StampedeCacheModule.forTest()`, which is enough for who needs neither.
  *
  * @param options those of `forRoot`: `name`, `profiles` and `defaults` above all
+ * @throws InvalidOptionError naming an option that there is not, or that a kit has itself
  * @example
  * const kit = createTestKit();
  * Test.createTestingModule({ imports: [kit.module], providers: [ProductsService] });
  */
 export function createTestKit(options: Omit<StampedeCacheModuleOptions, 'store' | 'connection'> = {}): TestKit {
+  checkKitOptions(options);
   const clock = new TestClock();
   return kitOn(new MemoryServer({ clock }), clock, options);
+}
+
+/** Here, and not only at boot: the options of a kit may be put in the place of others. */
+function checkKitOptions(given: unknown): void {
+  checkIsObject(given, 'The options of createTestKit');
+  const { name: _name, isGlobal: _isGlobal, ...options } = given as StampedeCacheModuleOptions;
+  for (const its of ['store', 'connection'] as const) {
+    if (its in options) throw new InvalidOptionError(its, options[its], 'left out: a kit has a store of its own');
+  }
+  checkModuleOptions(options);
 }
 
 function kitOn(server: MemoryServer, clock: TestClock, given: StampedeCacheModuleOptions): TestKit {

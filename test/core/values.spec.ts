@@ -1,4 +1,6 @@
+import { Readable } from 'node:stream';
 import { describe, expect, test } from '@jest/globals';
+import { of } from 'rxjs';
 import { type Codec, jsonCodec } from '../../lib/core/codec.js';
 import { formatEntry } from '../../lib/core/entry.js';
 import { expectAll, follow, slowLoader } from './loaders.js';
@@ -67,6 +69,47 @@ describe('values', () => {
     expect(setting.lockOf('key')).toBe(undefined);
     expect(await cache.has('key')).toBe(false);
     await expect(cache.set('key', 1n, '60s')).rejects.toBeInstanceOf(TypeError);
+  });
+
+  const async = async function* () {
+    yield 1;
+  };
+  const sync = function* () {
+    yield 1;
+  };
+  test.each<[string, unknown]>([
+    ['a Map', new Map([['a', 1]])],
+    ['a Set', new Set([1])],
+    ['an Observable', of(1)],
+    ['an async generator', async()],
+    ['a generator', sync()],
+    ['a stream', Readable.from(['a'])],
+    ['a function', () => 1],
+  ])('V3: so is %s, of which JSON keeps nothing', async (_what, value) => {
+    const { cache, events } = setUp();
+    const load = () => value;
+    for (let i = 0; i < 2; i++) expect(await cache.getOrLoad('key', load, '60s')).toBe(value);
+    expect(events.filter(({ type }) => type === 'load')).toHaveLength(2);
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'not-stored', reason: 'unserializable', error: expect.any(TypeError) }),
+    );
+    expect(await cache.has('key')).toBe(false);
+    await expect(cache.set('key', value, '60s')).rejects.toThrow(/can't be stored as JSON/);
+  });
+
+  test('V2: inside of a value, and with a toJSON, they are what JSON makes of them', async () => {
+    const { cache } = setUp();
+    class Named extends Map<string, number> {
+      toJSON() {
+        return [...this];
+      }
+    }
+    await cache.set('inside', { map: new Map([['a', 1]]), list: [new Set([1])] }, '60s');
+    await cache.set('toJSON', new Named([['a', 1]]), '60s');
+    await cache.set('date', new Date(0), '60s');
+    expect(await cache.get('inside')).toEqual({ map: {}, list: [{}] });
+    expect(await cache.get('toJSON')).toEqual([['a', 1]]);
+    expect(await cache.get('date')).toBe('1970-01-01T00:00:00.000Z');
   });
 
   test('V3: it is loaded once for each waiting process, one after the other', async () => {

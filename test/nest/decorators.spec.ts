@@ -3,6 +3,7 @@ import { Injectable } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
 import {
   CacheAside,
+  CacheAsideMany,
   CacheEvict,
   CachePut,
   InvalidKeyError,
@@ -293,6 +294,37 @@ describe('T1: at decoration', () => {
     expect(() => CacheAside(() => 'key', { password: 'secret' } as never)).toThrow(
       /^password must be spelled as one of .*; it is no option of @CacheAside$/,
     );
+  });
+
+  it.each<[string, () => MethodDecorator]>([
+    ['@CacheAside', () => CacheAside(() => 'key', '60s') as MethodDecorator],
+    ['@CacheAsideMany', () => CacheAsideMany((id: string) => id, '60s' as never) as unknown as MethodDecorator],
+  ])('%s twice for one cache is an error: with one key they would wait for each other', (name, make) => {
+    class Service {
+      async find(): Promise<unknown> {
+        return [];
+      }
+    }
+    const foreign: MethodDecorator = (_target, _property, descriptor) => {
+      const method = descriptor.value as unknown as () => Promise<unknown>;
+      descriptor.value = (async () => method()) as never;
+    };
+    const decorate = (...decorators: MethodDecorator[]) => {
+      class Extended extends Service {
+        override async find(): Promise<unknown> {
+          return super.find();
+        }
+      }
+      for (const each of decorators) {
+        each(Extended.prototype, 'find', Object.getOwnPropertyDescriptor(Extended.prototype, 'find')!);
+      }
+    };
+    const message = new RegExp(`^${name} is on Extended.find twice .*cache`);
+    expect(() => decorate(make(), make())).toThrow(message);
+    expect(() => decorate(make(), foreign, make())).toThrow(message);
+    const sessions = CacheAside(() => 'key', { ttl: '60s', cache: 'sessions' }) as MethodDecorator;
+    expect(() => decorate(make(), sessions)).not.toThrow();
+    expect(() => decorate(make())).not.toThrow();
   });
 
   it('a static method or a getter is an error', () => {

@@ -213,4 +213,11 @@ describe('@CacheEvict', () => {
   ])('is an error at decoration, naming %s', (option, decorate) => {
     expect(decorate).toThrow(expect.objectContaining({ name: 'InvalidOptionError', option }));
   });
+
+  it('says where one key goes that was put in an object', () => {
+    expect(() => CacheEvict({ key: () => 'key' } as never)).toThrow(
+      'key must be spelled as one of keys, keysOfResult; it is no option of the first argument of @CacheEvict, which is ' +
+        'a function that makes one key, or an object with keys or keysOfResult',
+    );
+  });
 });

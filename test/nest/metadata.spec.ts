@@ -86,17 +86,22 @@ describe('N1', () => {
     expect((await fetch(`${url}/pages/${path}`)).status).toBe(403);
   });
 
-  it.each([
-    ['@CacheAside', CacheAside(() => 'key', '60s') as MethodDecorator],
+  it.each<[string, MethodDecorator, MethodDecorator?]>([
+    // A second one for the same cache is an error.
+    [
+      '@CacheAside',
+      CacheAside(() => 'key', '60s') as MethodDecorator,
+      CacheAside(() => 'key', { ttl: '60s', cache: 'other' }) as MethodDecorator,
+    ],
     ['@CacheEvict', CacheEvict(() => 'key') as MethodDecorator],
     ['@CachePut', CachePut(() => 'key', '60s') as MethodDecorator],
     ['@WithLock', WithLock(() => 'key') as MethodDecorator],
-  ])('%s keeps name, length, metadata and properties, in whatever order', (_name, decorator) => {
+  ])('%s keeps name, length, metadata and properties, in whatever order', (_name, decorator, again = decorator) => {
     class Service {
       @Tag('outer')
       @decorator
       @Tag('middle')
-      @decorator
+      @again
       @Tag('inner')
       async find(_id: string, _locale: string): Promise<void> {}
     }

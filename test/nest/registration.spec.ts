@@ -96,6 +96,7 @@ describe('N5: forRootAsync', () => {
     ['name', { name: 'late', store: 'memory' }],
     ['connection', { connection: undefined }],
     ['The options of StampedeCacheModule', undefined],
+    ['The options of StampedeCacheModule', []],
   ])('refuses at boot a wrong %s that the factory returned', async (option, options) => {
     const error = await bootError({
       imports: [StampedeCacheModule.forRootAsync({ useFactory: () => options as never })],
@@ -115,6 +116,10 @@ describe('forRoot', () => {
     ['store', { store: {} }],
     ['namespace', { namespace: 'a{b}' }],
     ['namespace', { namespace: '' }],
+    ['logger', { logger: {} }],
+    ['logger', { logger: { log() {}, warn() {} } }],
+    ['logger', { logger: 'console' }],
+    ['logger', { logger: null }],
     ['commandTimeout', { commandTimeout: '1 s' }],
     ['drainTimeout', { drainTimeout: -1 }],
     ['defaults', { defaults: '60s' }],
@@ -140,6 +145,18 @@ describe('forRoot', () => {
     expect(() => StampedeCacheModule.forRoot(options as StampedeCacheModuleOptions)).toThrow(
       expect.objectContaining({ name: 'InvalidOptionError', option }),
     );
+  });
+
+  it.each([null, 5, 'redis://localhost', [], () => ({})])('is given %p, and says what it takes', (options) => {
+    const error = expect.objectContaining({
+      name: 'InvalidOptionError',
+      message: expect.stringContaining('an object'),
+    });
+    const given = options as never;
+    expect(() => StampedeCacheModule.forRoot(given)).toThrow(error);
+    expect(() => StampedeCacheModule.forTest(given)).toThrow(error);
+    expect(() => StampedeCacheModule.forRootAsync(given)).toThrow(error);
+    expect(() => StampedeCacheModule.forRootAsync(undefined as never)).toThrow(error);
   });
 
   it('says what to do when the variable that connection comes from is unset', async () => {

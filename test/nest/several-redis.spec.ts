@@ -14,7 +14,7 @@ import {
   WithLock,
 } from 'nestjs-stampede-cache';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { keptLogger, startApp } from './apps.js';
+import { bootError, keptLogger, startApp } from './apps.js';
 
 let first: RedisServer;
 let second: RedisServer;
@@ -88,7 +88,7 @@ describe('N2: the same key in two caches', () => {
     await Promise.all([first.client().flushall(), second.client().flushall()]);
     const users = await start(
       { connection: first.url },
-      { connection: second.url, namespace: 'shop.sessions', defaults: { staleIfError: '1h' } },
+      { connection: second.url, namespace: 'shop', defaults: { staleIfError: '1h' } },
     );
     await useBoth(users);
     await users.findSession('2');
@@ -108,6 +108,19 @@ describe('N2: the same key in two caches', () => {
       'stampede.sessions:{user:1}',
       'stampede:{user:1}',
     ]);
+  });
+
+  it('stays apart on one server also with one namespace for both, and says so when a right is missing', async () => {
+    await first.client().flushall();
+    const shop = { connection: first.url, namespace: 'shop' };
+    await useBoth(await start(shop, shop));
+    expect((await first.client().keys('*{user:1}')).sort()).toEqual(['shop:{user:1}']);
+    await first.client().call('ACL', 'SETUSER', 'shopper', 'on', '>secret', '~shop:*', '&shop:*', '+@all');
+    const connection = first.url.replace('://', '://shopper:secret@');
+    const error = await bootError({
+      imports: [StampedeCacheModule.forRoot({ ...shop, connection, name: 'sessions', logger: keptLogger() })],
+    });
+    expect(error.message).toContain('~shop.sessions:* &shop.sessions:*');
   });
 
   it('the trouble of one is not the trouble of the other', async () => {

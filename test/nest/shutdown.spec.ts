@@ -180,7 +180,7 @@ describe('N4: on Redis', () => {
     await app.get(stampedeCacheToken('sessions')).set('key', 'sessions', '60s');
     await app.get(stampedeCacheToken('own')).set('key', 'own', '60s');
     expect((await redis.client().keys('*')).sort()).toEqual([
-      'shop:{key}',
+      'shop.own:{key}',
       'stampede.sessions:{key}',
       'stampede:{key}',
     ]);

@@ -177,6 +177,50 @@ export function testKitSuite({ describe, it, afterEach, expect }: Runner): void 
     });
   });
 
+  describe('what can not be', () => {
+    const optionOf = (run: () => unknown) => {
+      try {
+        run();
+      } catch (error) {
+        return (error as { option?: string }).option;
+      }
+      return 'no error';
+    };
+
+    it('of a kit is an error that names the option', async () => {
+      expect(optionOf(() => createTestKit({ profils: {} } as never))).toBe('profils');
+      expect(optionOf(() => createTestKit({ connection: 'redis://localhost' } as never))).toBe('connection');
+      expect(optionOf(() => createTestKit(null as never))).toBe('The options of createTestKit');
+      expect(optionOf(() => createTestKit({ name: 'sessions', isGlobal: false, commandTimeout: 200 }))).toBe(
+        'no error',
+      );
+    });
+
+    it('of its store is an error that names it', async () => {
+      const { store } = createTestKit();
+      expect(optionOf(() => store.fails('reed' as never, 'rejects'))).toBe('command');
+      expect(optionOf(() => store.fails('read', 'reject' as never))).toBe('fault');
+      expect(optionOf(() => store.fails('read', { runsAfter: '1s' } as never))).toBe('fault');
+      expect(optionOf(() => store.failsFor('reed' as never, 'key', 'rejects'))).toBe('command');
+      expect(optionOf(() => store.isAway('rejected' as never))).toBe('fault');
+      expect(optionOf(() => store.works('reed' as never))).toBe('command');
+      expect(optionOf(() => store.count('reed' as never))).toBe('command');
+      expect(optionOf(() => store.fails('read', { repliesAfter: 5 }))).toBe('no error');
+    });
+
+    it('of expectLoads is an error before anything runs', async () => {
+      const { cache, products } = await start(createTestKit());
+      const loads = countLoads(cache);
+      for (const wrong of ['1', -1, 1.5, Number.NaN, null, undefined, { [productKey('1')]: '1' }]) {
+        const expecting = expectLoads(cache, wrong as never, () => products.find('1'));
+        await expect(expecting).rejects.toMatchObject({ name: 'InvalidOptionError', option: 'expected' });
+      }
+      const nothing = expectLoads(undefined as never, 1, () => products.find('1'));
+      await expect(nothing).rejects.toMatchObject({ name: 'InvalidOptionError', option: 'cache' });
+      expect(loads.total).toBe(0);
+    });
+  });
+
   describe('expectLoads', () => {
     it('fails with the keys that were loaded', async () => {
       const { products, cache } = await start(createTestKit());
