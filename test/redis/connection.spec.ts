@@ -44,7 +44,13 @@ async function works(store: RedisStore): Promise<boolean> {
   const [text] = (await store.read(['works'])).texts;
   await store.replace({ key: 'works', by: 'evict' });
   expect({ waiting, is, more, text }).toEqual({
-    waiting: { is: 'waiting', token: lock.token, leaseLeft: expect.any(Number), wakes: expect.any(Boolean) },
+    waiting: {
+      is: 'waiting',
+      token: lock.token,
+      leaseLeft: expect.any(Number),
+      wakes: expect.any(Boolean),
+      outcomeSeen: expect.any(String),
+    },
     is: 'held',
     more: { stored: true },
     text: '1;;0;0;',
