@@ -28,6 +28,8 @@ export class Waiting {
   readonly #safetyPoll: readonly [least: number, most: number];
   #polls = 0;
   #wake: ((by: AwakeBy) => void) | undefined;
+  /** While it was awake, and looked, it was told that it may have missed something. */
+  #missed = false;
 
   constructor(clock: Clock, random: Random, safetyPoll: readonly [number, number] = SAFETY_POLL) {
     this.#clock = clock;
@@ -46,7 +48,12 @@ export class Waiting {
         timer.clear();
         resolve(by);
       };
-      watch.listen((certain) => this.#wake?.(certain ? 'woken' : 'unsure'));
+      watch.listen((certain) => {
+        if (this.#wake) this.#wake(certain ? 'woken' : 'unsure');
+        else this.#missed ||= !certain;
+      });
+      if (this.#missed) this.#wake?.('unsure');
+      this.#missed = false;
     });
   }
 
