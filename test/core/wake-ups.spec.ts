@@ -51,6 +51,27 @@ describe('how a follower learns that the load has ended', () => {
     expect(call.value).toBe(1);
   });
 
+  test('a subscription that is lost while it looks at the lock is not forgotten: it asks anew, and polls from then on', async () => {
+    const { clock, processes } = setUp({ processes: 2 });
+    const [leader, follower] = [processes[0]!, processes[1]!];
+    void leader.cache.getOrLoad('key', () => clock.sleep(3_000).then(() => 1), '60s');
+    await clock.advance(10);
+    const call = follow(follower.cache.getOrLoad('key', () => 2, '60s'));
+    follower.store.fails('leaseLeft', { repliesAfter: 50 });
+    await clock.advance(235);
+    expect(follower.store.sent.at(-1)?.command).toBe('leaseLeft');
+    // The wake-up comes while the reply is on its way.
+    follower.store.deaf = true;
+    follower.store.wake(undefined);
+    await clock.advance(60);
+    expect(follower.store.sent.at(-1)?.command).toBe('lead');
+    const asked = follower.store.count('lead');
+    await clock.advance(500);
+    expect(follower.store.count('lead')).toBeGreaterThan(asked + 2);
+    await clock.advance(3_000);
+    expect(call.value).toBe(1);
+  });
+
   test('the longer the load, the fewer commands: looks, and a lead now and then', async () => {
     const { clock, processes } = setUp({ processes: 2 });
     const [leader, follower] = [processes[0]!, processes[1]!];
