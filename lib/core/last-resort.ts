@@ -5,7 +5,7 @@ import { CacheClosedError } from './errors.js';
 import type { Events } from './events.js';
 import { type LimitLoads, Load } from './load.js';
 
-interface Running {
+interface OwnLoad {
   readonly load: Load;
   readonly startedAt: number;
   readonly callers: Caller[];
@@ -21,7 +21,7 @@ export class LastResort {
   readonly #clock: Clock;
   readonly #events: Events;
   readonly #limitLoads: LimitLoads;
-  readonly #running = new Map<string, Running>();
+  readonly #running = new Map<string, OwnLoad>();
 
   constructor(clock: Clock, events: Events, limitLoads: LimitLoads) {
     this.#clock = clock;
@@ -43,7 +43,7 @@ export class LastResort {
 
   async #start(key: string, owner: Caller, callers: Caller[]): Promise<void> {
     if (this.#events.observed) this.#events.emit({ type: 'load', key, alone: true, background: false });
-    const running: Running = {
+    const running: OwnLoad = {
       load: new Load(key, owner, this.#clock, this.#limitLoads),
       startedAt: this.#clock.now(),
       callers,

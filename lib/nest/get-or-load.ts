@@ -32,7 +32,8 @@ export function getOrLoadManyWith(caching: Caching<unknown>, errors: OnKeyError)
   };
 }
 
-function resolveOnce<T>(options: Caching<T>): (cache: StampedeCache) => ResolvedLoadOptions {
+/** Options over the defaults of each cache, resolved at the first call. */
+export function resolveOnce<T>(options: Caching<T>): (cache: StampedeCache) => ResolvedLoadOptions {
   const resolved = new WeakMap<StampedeCache, ResolvedLoadOptions>();
   return (cache) => {
     let known = resolved.get(cache);

@@ -10,7 +10,7 @@ const gathering = new WeakSet<Client>();
 export function gatherWrites(client: Client): void {
   if (gathering.has(client)) return;
   gathering.add(client);
-  const streams = nodesOf(client).flatMap(({ stream }) => stream ?? []);
+  const streams = connectionsOf(client).flatMap(({ stream }) => stream ?? []);
   for (const stream of streams) stream.cork();
   // Not `nextTick`: between two timers, such as those of renewals, there is one.
   setImmediate(() => {
@@ -20,6 +20,6 @@ export function gatherWrites(client: Client): void {
 }
 
 /** The connections that scripts are sent by. One that is not there yet has no stream. */
-function nodesOf(client: Client): { readonly stream?: Redis['stream'] }[] {
+function connectionsOf(client: Client): { readonly stream?: Redis['stream'] }[] {
   return isCluster(client) ? client.nodes('master') : [client];
 }

@@ -4,8 +4,16 @@ import { parseDuration } from '../../core/durations.js';
 import { InvalidOptionError } from '../../core/errors.js';
 import type { Key } from '../../core/keys.js';
 import type { OptionNames } from '../../core/option-names.js';
-import { DEFAULT_POLICY, type LoadOptions, resolveLoadOptions, type Ttl } from '../../core/options.js';
+import {
+  DEFAULT_POLICY,
+  type LoadOptions,
+  type ResolvedLoadOptions,
+  resolveLoadOptions,
+  type Ttl,
+} from '../../core/options.js';
+import type { StampedeCache } from '../../core/stampede-cache.js';
 import { CACHE_ASIDE_NAMES, type CacheAsideOptions, split } from '../decorator-options.js';
+import { resolveOnce } from '../get-or-load.js';
 import { isStorable, type RouteResponse, type SharedResponse, STORED_HEADERS } from './shared-response.js';
 
 /** A route handler, which may answer with a value, a promise or an Observable. */
@@ -56,6 +64,8 @@ export interface CachedRoute {
   readonly clientMayRefresh: boolean;
   readonly cacheControl: CacheControl;
   readonly load: LoadOptions<RouteResponse>;
+  /** The same over the defaults of a cache. */
+  readonly optionsIn: (cache: StampedeCache) => ResolvedLoadOptions;
   /** Fixes how long a response is fresh, if it is to be stored. */
   withTtl(response: SharedResponse, body: unknown): SharedResponse;
 }
@@ -84,6 +94,7 @@ export function checkCacheResponseOptions<Body>(given: Ttl<Body> | CacheResponse
     throw new InvalidOptionError('key', key, 'a function of the ExecutionContext');
   if (![undefined, 'max-age', 'no-cache', false].includes(cacheControl))
     throw new InvalidOptionError('cacheControl', cacheControl, "'max-age', 'no-cache' or false");
+  const response = ofResponse(load as LoadOptions);
   return {
     cache,
     query: checkNames('query', query, /./s, "an array of the names of parameters, such as ['page']"),
@@ -93,7 +104,8 @@ export function checkCacheResponseOptions<Body>(given: Ttl<Body> | CacheResponse
     headers: new Set([...STORED_HEADERS, ...checkStoredHeaders(headers)]),
     clientMayRefresh: checkSwitch('clientMayRefresh', clientMayRefresh),
     cacheControl: cacheControl ?? 'max-age',
-    ...ofResponse(load as LoadOptions),
+    ...response,
+    optionsIn: resolveOnce(response.load),
   };
 }
 

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jsonCodec } from '../../core/codec.js';
-import type { LoadOptions, ResolvedLoadOptions } from '../../core/options.js';
+import type { ResolvedLoadOptions } from '../../core/options.js';
 import type { Provenance } from '../../core/provenance.js';
 import { StampedeCache } from '../../core/stampede-cache.js';
 import type { CachedRoute } from './cache-response-options.js';
@@ -8,25 +8,22 @@ import { whyNotPlain } from './plain-body.js';
 import type { RouteCall } from './route-call.js';
 import type { RouteResponse } from './shared-response.js';
 
-export interface Load {
+/** What a request wants beside the route's options. */
+export interface Wishes {
   /** Is told where the response comes from, just before it is there. */
   readonly told?: (provenance: Provenance) => void;
   /** What is stored will not do. */
   readonly reload?: boolean;
 }
 
-/** A route's options over the defaults of each cache, resolved once. */
-const resolved = new WeakMap<CachedRoute, WeakMap<StampedeCache, ResolvedLoadOptions>>();
-
 /** The response of a key, from the cache or by the handler. */
 export function loadResponse(
   { access: { cache }, route }: Pick<RouteCall, 'access' | 'route'>,
   key: string,
   load: () => Promise<RouteResponse>,
-  { told, reload }: Load = {},
+  { told, reload }: Wishes = {},
 ): Promise<RouteResponse> {
   const options = optionsOf(route, cache);
-  // What a test has put in the cache's place has only what is public.
   if (!options) return cache.getOrLoad(key, load, route.load);
   return cache.getOrLoadResolved(key, load, { ...options, told, reload });
 }
@@ -58,11 +55,7 @@ export function whyNotStored(
   }
 }
 
+/** `undefined` for what a test has put in the cache's place, which has only what is public. */
 function optionsOf(route: CachedRoute, cache: StampedeCache): ResolvedLoadOptions | undefined {
-  if (!(cache instanceof StampedeCache)) return undefined;
-  const known = resolved.get(route) ?? new WeakMap<StampedeCache, ResolvedLoadOptions>();
-  resolved.set(route, known);
-  const options = known.get(cache) ?? cache.resolve(route.load as LoadOptions<RouteResponse>);
-  known.set(cache, options);
-  return options;
+  return cache instanceof StampedeCache ? route.optionsIn(cache) : undefined;
 }
