@@ -96,7 +96,8 @@ test('while one node is lost and one is only connecting, nobody gets what belong
   const ofLiving = keys.filter((_, i) => owners[i] === living);
   await Promise.all(keys.map((key) => cluster.client().set(key, key)));
   await Promise.all([clientOf(lost), clientOf(living)].map((node) => node.ping()));
-  Object.defineProperty(clientOf(connecting), 'status', { get: () => 'connecting' });
+  // The client may write its status (its socket can close on a busy machine); what is read stays the same.
+  Object.defineProperty(clientOf(connecting), 'status', { get: () => 'connecting', set: () => undefined });
 
   const wrong: unknown[] = [];
   for (let i = 0; i < 30; i += 1) {
