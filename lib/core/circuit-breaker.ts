@@ -25,30 +25,45 @@ export class CircuitBreaker {
   }
 
   /**
+   * A command is about to be sent. What comes of it is to be told: `succeeded` or `failed`.
+   *
+   * @returns whether it is the one that tries, which is to be told, too
+   * @throws CircuitOpenError when it is not to be sent, while the store is left alone
+   */
+  begin(): boolean {
+    if (this.#triesAt === undefined) return false;
+    if (this.#isTrying || this.#clock.now() < this.#triesAt) throw new CircuitOpenError();
+    this.#isTrying = true;
+    return true;
+  }
+
+  succeeded(wasTry: boolean): void {
+    if (wasTry) this.#isTrying = false;
+    this.#answered();
+  }
+
+  failed(error: unknown, wasTry: boolean): void {
+    if (wasTry) this.#isTrying = false;
+    // A store that answers with an error is there; its other commands may well work.
+    if (error instanceof StoreReplyError) this.#answered();
+    else this.#failed(wasTry);
+  }
+
+  /**
    * Sends a command, and takes note of how it fares.
    *
    * @throws CircuitOpenError without sending it, while the store is left alone
    */
   async run<T>(send: () => Promise<T>): Promise<T> {
-    const isTry = this.#triesAt !== undefined;
-    if (isTry) this.#beginTry();
+    const isTry = this.begin();
     try {
       const reply = await send();
-      this.#answered();
+      this.succeeded(isTry);
       return reply;
     } catch (error) {
-      // A store that answers with an error is there; its other commands may well work.
-      if (error instanceof StoreReplyError) this.#answered();
-      else this.#failed(isTry);
+      this.failed(error, isTry);
       throw error;
-    } finally {
-      if (isTry) this.#isTrying = false;
     }
-  }
-
-  #beginTry(): void {
-    if (this.#isTrying || this.#clock.now() < (this.#triesAt ?? 0)) throw new CircuitOpenError();
-    this.#isTrying = true;
   }
 
   #answered(): void {

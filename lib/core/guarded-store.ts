@@ -24,6 +24,16 @@ const LEFT_ALONE = 500;
 /** The part of `commandTimeout` that a look at another's lock may take. */
 const LOOK_DEADLINE = 0.6;
 
+/** What else a command needs. */
+interface Guard<T> {
+  /** Milliseconds; `commandTimeout` if left out. */
+  readonly deadline?: number;
+  /** For what can be done without: it is not sent to a server that fails again and again. */
+  readonly breaker?: CircuitBreaker | undefined;
+  /** Called when it has failed, with the reply that may still come. */
+  readonly failed?: (error: unknown, reply: Promise<T> | undefined) => void;
+}
+
 export interface GuardOptions {
   /** Milliseconds. */
   readonly commandTimeout: number;
@@ -84,44 +94,40 @@ export class GuardedStore {
    * Keys of one of the store's servers. One whose eviction is still to be made up for has an `EvictionPendingError` in the
    * place of its text.
    */
-  async read(keys: readonly string[], withTime: boolean, mayLag = false): Promise<ReadReply> {
+  read(keys: readonly string[], withTime: boolean, mayLag = false): Promise<ReadReply> {
     const trusted = keys.filter((key) => !this.#pending.of(key));
     // To ask for nothing would not be sent, and tell nothing about how the store fares.
     const [first] = trusted;
-    if (first === undefined) return { texts: keys.map((key) => new EvictionPendingError(key)) };
-    const reply = await this.#guarded(first, 'read', () => this.#store.read(trusted, withTime, mayLag));
-    if (trusted.length === keys.length) return reply;
-    const texts = new Map(trusted.map((key, i) => [key, reply.texts[i]]));
-    return { ...reply, texts: keys.map((key) => (texts.has(key) ? texts.get(key) : new EvictionPendingError(key))) };
+    if (first === undefined) return Promise.resolve({ texts: keys.map((key) => new EvictionPendingError(key)) });
+    const read = this.#inTime('read', () => this.#store.read(trusted, withTime, mayLag), {
+      breaker: this.#breakerOf(first),
+    });
+    return trusted.length === keys.length ? read : read.then((reply) => amongAll(keys, trusted, reply));
   }
 
-  async lead(request: LeadRequest): Promise<LeadReply> {
+  lead(request: LeadRequest): Promise<LeadReply> {
     const { kind, key } = request;
-    if (kind === 'cache' && this.#pending.of(key)) throw new EvictionPendingError(key);
-    const send = () =>
-      this.#orRelease(
-        request,
-        'lead',
-        () => this.#store.lead(request),
-        ({ is }) => is === 'leading',
-      );
-    return kind === 'cache' ? this.#breakerOf(key).run(send) : send();
+    if (kind === 'cache' && this.#pending.of(key)) return Promise.reject(new EvictionPendingError(key));
+    return this.#orRelease(
+      request,
+      'lead',
+      () => this.#store.lead(request),
+      ({ is }) => is === 'leading',
+      kind === 'cache' ? this.#breakerOf(key) : undefined,
+    );
   }
 
   /** Who waits asks this again and again, so that it notices soon that the store is away: its deadline is shorter. */
   leaseLeft(key: string): Promise<number> {
-    const deadline = this.#options.commandTimeout * LOOK_DEADLINE;
-    return this.#guarded(key, 'leaseLeft', () => this.#store.leaseLeft(key), deadline);
+    return this.#inTime('leaseLeft', () => this.#store.leaseLeft(key), {
+      breaker: this.#breakerOf(key),
+      deadline: this.#options.commandTimeout * LOOK_DEADLINE,
+    });
   }
 
   /** One that isn't acknowledged is made up for: without what it was to store, which nobody may know of by then. */
-  async end(request: EndRequest): Promise<EndReply> {
-    try {
-      return await this.#inTime('end', () => this.#store.end(request));
-    } catch (error) {
-      this.#releases.add(request);
-      throw error;
-    }
+  end(request: EndRequest): Promise<EndReply> {
+    return this.#inTime('end', () => this.#store.end(request), { failed: () => this.#releases.add(request) });
   }
 
   renew(request: RenewRequest): Promise<RenewReply> {
@@ -167,26 +173,21 @@ export class GuardedStore {
    * should a reply come in the end that says that the lock was taken, it is released once more, since then the first release
    * may have gone another way.
    */
-  async #orRelease<T>(
+  #orRelease<T>(
     lock: Release,
     command: StoreCommand,
     send: () => Promise<T>,
     took: (reply: T) => boolean,
+    breaker?: CircuitBreaker,
   ): Promise<T> {
-    let reply: Promise<T> | undefined;
-    try {
-      return await this.#inTime(command, () => {
-        reply = send();
-        return reply;
-      });
-    } catch (error) {
+    const failed = (error: unknown, reply: Promise<T> | undefined) => {
       this.#release(lock, !(error instanceof StoreReplyError));
       reply?.then(
         (late) => took(late) && this.#release(lock, true),
         () => {},
       );
-      throw error;
-    }
+    };
+    return this.#inTime(command, send, { breaker, failed });
   }
 
   /** @param mayStillBeTaken the request for the lock may run after this */
@@ -196,11 +197,6 @@ export class GuardedStore {
       ({ is }) => is === 'refused' && mayStillBeTaken && this.#releases.add(release),
       () => this.#releases.add(release),
     );
-  }
-
-  /** What can be done without is not sent to a server that fails again and again. */
-  #guarded<T>(key: string, command: StoreCommand, send: () => Promise<T>, deadline?: number): Promise<T> {
-    return this.#breakerOf(key).run(() => this.#inTime(command, send, deadline));
   }
 
   #breakerOf(key: string): CircuitBreaker {
@@ -213,31 +209,43 @@ export class GuardedStore {
     return breaker;
   }
 
-  async #inTime<T>(command: StoreCommand, send: () => Promise<T>, deadline = this.#options.commandTimeout): Promise<T> {
-    try {
-      const reply = await this.#withDeadline(command, send(), deadline);
-      this.#trouble.succeeded(command);
-      return reply;
-    } catch (error) {
-      this.#trouble.failed(command, error);
-      if (this.#events.observed) this.#events.emit({ type: 'store-error', command, error });
-      throw error;
-    }
-  }
-
-  #withDeadline<T>(command: StoreCommand, reply: Promise<T>, deadline: number): Promise<T> {
+  /** Sends a command, and takes note of how it fares. One promise for all of it, since each hit and each miss comes here. */
+  #inTime<T>(command: StoreCommand, send: () => Promise<T>, guard: Guard<T> = {}): Promise<T> {
+    const { deadline = this.#options.commandTimeout, breaker } = guard;
     return new Promise((resolve, reject) => {
-      const timer = this.#clock.after(deadline, () => reject(new CommandTimeoutError(command, deadline)));
-      reply.then(
-        (value) => {
-          timer.clear();
-          resolve(value);
-        },
-        (error) => {
-          timer.clear();
-          reject(error);
-        },
-      );
+      const isTry = breaker?.begin() ?? false;
+      let reply: Promise<T> | undefined;
+      let isOver = false;
+      const fail = (error: unknown) => {
+        if (isOver) return;
+        isOver = true;
+        timer.clear();
+        breaker?.failed(error, isTry);
+        this.#trouble.failed(command, error);
+        if (this.#events.observed) this.#events.emit({ type: 'store-error', command, error });
+        guard.failed?.(error, reply);
+        reject(error);
+      };
+      const timer = this.#clock.after(deadline, () => fail(new CommandTimeoutError(command, deadline)));
+      try {
+        reply = send();
+      } catch (error) {
+        return fail(error);
+      }
+      reply.then((answer) => {
+        if (isOver) return;
+        isOver = true;
+        timer.clear();
+        breaker?.succeeded(isTry);
+        this.#trouble.succeeded(command);
+        resolve(answer);
+      }, fail);
     });
   }
+}
+
+/** The texts of some keys among those that were not read. */
+function amongAll(keys: readonly string[], read: readonly string[], reply: ReadReply): ReadReply {
+  const texts = new Map(read.map((key, i) => [key, reply.texts[i]]));
+  return { ...reply, texts: keys.map((key) => (texts.has(key) ? texts.get(key) : new EvictionPendingError(key))) };
 }

@@ -18,18 +18,19 @@ export interface Led {
  * @param request its token is new: `coordination.newToken()`
  * @throws what the store rejects with; then nothing stays locked
  */
-export async function lead(coordination: Coordination, request: LeadRequest): Promise<Led> {
+export function lead(coordination: Coordination, request: LeadRequest): Promise<Led> {
   const { clock, store, wakeUps } = coordination;
   const recording = wakeUps.record();
   const sentAt = clock.now();
-  try {
-    const reply = await store.lead(request);
-    return {
+  return store.lead(request).then(
+    (reply) => ({
       reply,
       lease: new Lease(store, clock, request, sentAt),
       watch: recording.watch(reply.is === 'waiting' ? reply.token : request.token),
-    };
-  } finally {
-    recording.stop();
-  }
+    }),
+    (error) => {
+      recording.stop();
+      throw error;
+    },
+  );
 }

@@ -6,7 +6,7 @@ export type Wake = (certain: boolean) => void;
 /** The wake-ups of this process, handed on to whoever waits for a token. */
 export class WakeUps {
   readonly #watches = new Map<string, Set<TokenWatch>>();
-  readonly #recordings = new Set<Set<string>>();
+  readonly #recordings = new Set<Recording>();
 
   constructor(store: Pick<Store, 'onWake'>) {
     store.onWake((token) => (token === undefined ? this.#wakeAll() : this.#wake(token)));
@@ -17,12 +17,16 @@ export class WakeUps {
    * reply that says whom to wait for, so recording starts before the command is sent.
    */
   record(): Recording {
-    const ended = new Set<string>();
-    this.#recordings.add(ended);
-    return {
-      watch: (token) => this.#watch(token, ended.has(token)),
-      stop: () => this.#recordings.delete(ended),
+    const recording: Recording = {
+      ended: undefined,
+      watch: (token) => {
+        this.#recordings.delete(recording);
+        return this.#watch(token, recording.ended?.has(token) ?? false);
+      },
+      stop: () => this.#recordings.delete(recording),
     };
+    this.#recordings.add(recording);
+    return recording;
   }
 
   #watch(token: string, hasEnded: boolean): TokenWatch {
@@ -37,7 +41,11 @@ export class WakeUps {
   }
 
   #wake(token: string): void {
-    for (const ended of this.#recordings) ended.add(token);
+    for (const recording of this.#recordings) {
+      // Most see none end.
+      recording.ended ??= new Set();
+      recording.ended.add(token);
+    }
     for (const watch of [...(this.#watches.get(token) ?? [])]) watch.wake(true);
   }
 
@@ -47,8 +55,11 @@ export class WakeUps {
 }
 
 export interface Recording {
-  /** Watches a token from when the recording began. To be stopped. */
+  /** The tokens that have ended since it began. */
+  ended: Set<string> | undefined;
+  /** Ends it, and watches a token from when it began. To be stopped. */
   watch(token: string): TokenWatch;
+  /** Ends it. */
   stop(): void;
 }
 

@@ -62,13 +62,16 @@ return {'held', stored, problem}
 
 type RawReply = ['held', 0 | 1, string | null] | ['refused'];
 
-export async function end(client: Client, names: KeyNames, request: EndRequest): Promise<EndReply> {
+export function end(client: Client, names: KeyNames, request: EndRequest): Promise<EndReply> {
   const { kind, key, token, entry, outcome = '', holdOff, claimed } = request;
   const { lock, value, outcome: outcomeName } = names.cache(key);
   const keys = kind === 'cache' ? [lock, value, outcomeName] : [names.lock(key).lock];
   const args = [token, names.channelPrefix, outcome, ...argumentsOf(entry), holdOff ? milliseconds(holdOff) : ''];
   if (claimed) args.push(names.nearChannel, nearMessage(key));
-  const [is, stored, error] = (await runScript(client, END, keys, args)) as RawReply;
+  return runScript(client, END, keys, args).then((reply) => readReply(reply as RawReply));
+}
+
+function readReply([is, stored, error]: RawReply): EndReply {
   if (is === 'refused') return { is };
   return { is, stored: stored === 1, ...(error && { error }) };
 }

@@ -91,7 +91,7 @@ export interface LeadArguments {
   readonly unreadable: string | undefined;
 }
 
-export async function lead(
+export function lead(
   client: Client,
   names: KeyNames,
   { request, follower, unreadable = '' }: LeadArguments,
@@ -106,7 +106,7 @@ export async function lead(
     String(refreshing),
     kind === 'cache' && heedsError ? '1' : '',
   ];
-  return readReply((await runScript(client, LEAD, keysOf(names, kind, key), args)) as RawReply);
+  return runScript(client, LEAD, keysOf(names, kind, key), args).then((reply) => readReply(reply as RawReply));
 }
 
 function keysOf(names: KeyNames, kind: LeadRequest['kind'], key: string): string[] {

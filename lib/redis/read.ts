@@ -11,27 +11,22 @@ type Reply = [error: Error | null, value: unknown];
  * The texts under these names, in one round trip: one `GET` or `MGET`, with a `TIME` in its pipeline if that is asked for; on
  * a Cluster one pipeline a node. What is no text counts as nothing; it is overwritten by the next one that is.
  */
-export async function read(client: Client, names: readonly string[], withTime: boolean): Promise<ReadReply> {
-  if (names.length === 0) return { texts: [] };
-  if (isCluster(client)) {
-    const [name] = names;
-    return names.length === 1 && name !== undefined && !withTime
-      ? { texts: [await readOne(client, name)] }
-      : readCluster(client, names, withTime);
-  }
-  if (withTime) return readWithTime(client, names);
+export function read(client: Client, names: readonly string[], withTime: boolean): Promise<ReadReply> {
   const [name] = names;
-  if (names.length === 1 && name !== undefined) return { texts: [await readOne(client, name)] };
-  return { texts: textsOf(await client.mget(...names)) };
+  if (name === undefined) return Promise.resolve({ texts: [] });
+  if (names.length === 1 && !withTime) return readOne(client, name).then((text) => ({ texts: [text] }));
+  if (isCluster(client)) return readCluster(client, names, withTime);
+  if (withTime) return readWithTime(client, names);
+  return client.mget(...names).then((texts) => ({ texts: textsOf(texts) }));
 }
 
-async function readOne(client: Client, name: string): Promise<Found> {
-  try {
-    return (await client.get(name)) ?? undefined;
-  } catch (error) {
-    if (isWrongType(error)) return undefined;
-    throw error;
-  }
+function readOne(client: Client, name: string): Promise<Found> {
+  return client.get(name).then((text) => text ?? undefined, noText);
+}
+
+/** @throws the error, unless it says that there is something else than a text */
+function noText(error: unknown): undefined {
+  if (!isWrongType(error)) throw error;
 }
 
 async function readWithTime(client: Client, names: readonly string[]): Promise<ReadReply> {

@@ -139,9 +139,16 @@ export class RedisStore implements Store {
       .then((found) => found ?? this.#send(run));
   }
 
-  async lead(request: LeadRequest): Promise<LeadReply> {
+  lead(request: LeadRequest): Promise<LeadReply> {
     const deadline = this.#deadline();
-    const unreadable = request.unreadable && (await this.#fingerprint(request.key, request.unreadable, deadline));
+    const { key, unreadable } = request;
+    return unreadable
+      ? this.#fingerprint(key, unreadable, deadline).then((sha) => this.#lead(request, deadline, sha))
+      : this.#lead(request, deadline);
+  }
+
+  /** @param unreadable the fingerprint of an entry that counts as missing */
+  #lead(request: LeadRequest, deadline: number, unreadable?: string): Promise<LeadReply> {
     const run = (client: Client, names: KeyNames) => {
       const follower = this.#subscription?.active ? this.process : NOBODY;
       return lead(client, names, { request, follower, unreadable });

@@ -22,7 +22,7 @@ return 'held'
 `,
 };
 
-export async function renew(client: Client, names: KeyNames, request: RenewRequest): Promise<RenewReply> {
+export function renew(client: Client, names: KeyNames, request: RenewRequest): Promise<RenewReply> {
   const { kind, key, token, lease } = request;
-  return (await runScript(client, RENEW, [names.lockOf(kind, key)], [token, milliseconds(lease)])) as RenewReply;
+  return runScript(client, RENEW, [names.lockOf(kind, key)], [token, milliseconds(lease)]) as Promise<RenewReply>;
 }

@@ -14,20 +14,29 @@ const LONGEST_PAUSE = 100;
  *
  * @throws StoreReplyError when the answer is an error
  */
-export async function send<T>(
+export function send<T>(connection: Connection, deadline: number, run: (client: Client) => Promise<T>): Promise<T> {
+  // Nearly always it is ready, and replies: that costs one promise.
+  const attempt = (client: Client) => run(client).catch((error) => sendAgain(connection, deadline, run, error));
+  return connection.ready ? attempt(connection.ready) : whenReady(connection, deadline).then(attempt);
+}
+
+async function sendAgain<T>(
   connection: Connection,
   deadline: number,
   run: (client: Client) => Promise<T>,
+  failure: unknown,
 ): Promise<T> {
+  let error = failure;
   for (let pause = FIRST_PAUSE; ; pause = Math.min(2 * pause, LONGEST_PAUSE)) {
+    if (!mayBeSentAgain(error)) throw isReplyError(error) ? new StoreReplyError(error) : error;
+    if (systemClock.now() + pause >= deadline) throw connection.explain('No reply from Redis', error);
+    await sleep(pause);
     const client = connection.ready ?? (await whenReady(connection, deadline));
     try {
       return await run(client);
-    } catch (error) {
-      if (!mayBeSentAgain(error)) throw isReplyError(error) ? new StoreReplyError(error) : error;
-      if (systemClock.now() + pause >= deadline) throw connection.explain('No reply from Redis', error);
+    } catch (again) {
+      error = again;
     }
-    await sleep(pause);
   }
 }
 

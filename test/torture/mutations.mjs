@@ -208,7 +208,7 @@ export const MUTATIONS = [
   {
     name: 'breaker: it never tries',
     file: 'core/circuit-breaker.ts',
-    from: `if (this.#isTrying || this.#clock.now() < (this.#triesAt ?? 0)) throw new CircuitOpenError();`,
+    from: `if (this.#isTrying || this.#clock.now() < this.#triesAt) throw new CircuitOpenError();`,
     to: 'throw new CircuitOpenError();',
     finds: ['recovers', 'eviction wins', 'one load'],
   },
