@@ -61,12 +61,15 @@ export class Flights {
     const flight = new Flight(key, this.#tower);
     this.#boarding.set(key, flight);
     flight.join(callers);
+    const landed = () => {
+      this.#airborne.delete(flight);
+      this.depart(flight);
+    };
     const landing = flight
       .fly(this.#closed ? { is: 'store away', error: new CacheClosedError() } : start)
-      .catch((error) => flight.close(error))
-      .finally(() => {
-        this.#airborne.delete(flight);
-        this.depart(flight);
+      .then(landed, (error) => {
+        flight.close(error);
+        landed();
       });
     this.#airborne.set(flight, landing);
   }

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { systemClock } from '../core/clock.js';
 import { CacheClosedError, InvalidOptionError } from '../core/errors.js';
 import { messageOf } from '../core/message-of.js';
-import type { Client } from './client.js';
+import { type Client, isCluster } from './client.js';
 import {
   type ClientDeadlines,
   DISCONNECT_TIMEOUT,
@@ -11,6 +11,7 @@ import {
   retryDelay,
 } from './client-settings.js';
 import { type ConnectionOption, checkConnectionOption, resolveConnection } from './connection-source.js';
+import { batchScripts, sendBatch } from './script.js';
 import { unref } from './unref.js';
 
 export interface ConnectionOptions extends ClientDeadlines {
@@ -162,6 +163,7 @@ export class Connection {
     const { duplicate = duplicateForCommands } = this.#options;
     const client = duplicate(pattern, this.#options);
     this.#client = client;
+    if (!isCluster(client)) batchScripts(client);
     if (!this.#keepsProcess) unref(client);
     this.#keyPrefix = pattern.options.keyPrefix ?? '';
     this.#resolvePattern(pattern);
@@ -188,6 +190,7 @@ export class Connection {
 
 /** Closes a client of ours; what was sent still goes out. */
 async function disconnect(client: Client): Promise<void> {
+  sendBatch(client);
   await new Promise<void>((resolve) => {
     // ioredis tells the end of a client only if there was something left to end.
     const timer = systemClock.after(DISCONNECT_TIMEOUT, resolve);

@@ -10,10 +10,11 @@ import { WAKE_UP } from './wake-up.js';
  *
  * KEYS (cache)         lock, value, outcome
  * KEYS (lock service)  lock
- * ARGV                 token, prefix of the channels, outcome or '',
+ * ARGV                 token, prefix of the channels,
  *                      entry or '', ms to keep it or '' for ever, ms it is fresh or '' for as long as it is kept,
- *                      ms to keep the outcome, followers or not, if there is an entry, or '',
- *                      channel and message for near caches, if it is no fill: only what comes from elsewhere is told
+ *                      outcome or '', ms to keep it, followers or not, if there is an entry, or '',
+ *                      channel and message for near caches, if it is no fill: only what comes from elsewhere is told.
+ *                      What is '' at the end may be left out.
  *
  * Replies
  *   held, 1 when it stored the entry, why it couldn't or nil
@@ -23,7 +24,8 @@ const END: Script = {
   name: 'stampedeEnd',
   lua: `
 ${WAKE_UP}
-local token, channelPrefix, outcome, entry, px, freshFor, holdOff, nearChannel, nearMessage = unpack(ARGV)
+local token, channelPrefix, entry, px, freshFor = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or '', ARGV[5] or ''
+local outcome, holdOff, nearChannel, nearMessage = ARGV[6] or '', ARGV[7] or '', ARGV[8], ARGV[9]
 
 local function stamp(text)
   local now = redis.call('TIME')
@@ -66,7 +68,7 @@ export function end(client: Client, names: KeyNames, request: EndRequest): Promi
   const { kind, key, token, entry, outcome = '', holdOff, claimed } = request;
   const { lock, value, outcome: outcomeName } = names.cache(key);
   const keys = kind === 'cache' ? [lock, value, outcomeName] : [names.lock(key).lock];
-  const args = [token, names.channelPrefix, outcome, ...argumentsOf(entry), holdOff ? milliseconds(holdOff) : ''];
+  const args = [token, names.channelPrefix, ...argumentsOf(entry), outcome, holdOff ? milliseconds(holdOff) : ''];
   if (claimed) args.push(names.nearChannel, nearMessage(key));
   return runScript(client, END, keys, args).then((reply) => readReply(reply as RawReply));
 }

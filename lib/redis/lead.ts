@@ -12,7 +12,8 @@ import { milliseconds, runScript, type Script } from './script.js';
  * ARGV                 token, lease in ms, follower ('*' when it can't be woken, '' when it doesn't follow),
  *                      'since ' and the token of the outcome seen, for one who has waited, or '', SHA-1 of an unreadable entry or '',
  *                      moment until which an entry is fresh that is to be replaced early or '',
- *                      1 when the error of the last load counts, while a stale entry is there
+ *                      1 when the error of the last load counts, while a stale entry is there.
+ *                      What is '' at the end may be left out.
  *
  * Replies
  *   hit, entry
@@ -23,7 +24,8 @@ import { milliseconds, runScript, type Script } from './script.js';
 const LEAD: Script = {
   name: 'stampedeLead',
   lua: `
-local token, lease, follower, outcomeSeen, unreadable, refreshing, heedsError = unpack(ARGV)
+local token, lease, follower = ARGV[1], ARGV[2], ARGV[3] or ''
+local outcomeSeen, unreadable, refreshing, heedsError = ARGV[4] or '', ARGV[5] or '', ARGV[6], ARGV[7]
 local isCache = #KEYS == 3
 
 -- fresh, stale or missing. Redis's own time is asked for only where it decides.
@@ -53,7 +55,7 @@ if isCache then
   if outcome then
     local text = string.sub(outcome, #outcomeOf + 2)
     local isNew = outcomeSeen ~= '' and outcomeSeen ~= 'since ' .. outcomeOf
-    local isHeeded = heedsError ~= '' and state == 'stale' and string.sub(text, 1, 1) == '${ERROR_OUTCOME}'
+    local isHeeded = heedsError and state == 'stale' and string.sub(text, 1, 1) == '${ERROR_OUTCOME}'
     if isNew or isHeeded then return {'outcome', text} end
   end
 end

@@ -1,5 +1,6 @@
 import type { Client } from './client.js';
 import { gatherWrites } from './gather-writes.js';
+import { callScript, ScriptBatches } from './script-batches.js';
 
 /** A Lua script, sent as EVALSHA and, where the server doesn't know it yet, as EVAL. */
 export interface Script {
@@ -8,18 +9,26 @@ export interface Script {
   readonly lua: string;
 }
 
-type Run = (numberOfKeys: number, ...keysAndArguments: string[]) => Promise<unknown>;
+const batched = new WeakMap<Client, ScriptBatches>();
+
+/** From now on, the scripts that are run on this client in one turn of the event loop are sent together. It is no Cluster's. */
+export function batchScripts(client: Client): void {
+  batched.set(client, new ScriptBatches(client));
+}
+
+/** Sends what still waits for the others of its turn. */
+export function sendBatch(client: Client): void {
+  batched.get(client)?.send();
+}
 
 /** @returns the script's reply; whoever wrote the script knows its type */
-export function runScript(
-  client: Client,
-  script: Script,
-  keys: readonly string[],
-  args: readonly string[],
-): Promise<unknown> {
-  if (!(script.name in client)) client.defineCommand(script.name, { lua: script.lua });
+export function runScript(client: Client, script: Script, keys: readonly string[], args: string[]): Promise<unknown> {
+  // Each costs its client more than all that the script does with it.
+  while (args.at(-1) === '') args.pop();
+  const batches = batched.get(client);
+  if (batches) return batches.run(script, keys, args);
   gatherWrites(client);
-  return (client as unknown as Record<string, Run>)[script.name]!(keys.length, ...keys, ...args);
+  return callScript(client, script, keys, args);
 }
 
 /** Whole milliseconds as Redis takes them. */

@@ -1,16 +1,8 @@
 import { Writable } from 'node:stream';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { expect, test } from '@jest/globals';
 import type { Client } from '../../lib/redis/client.js';
 import { gatherWrites } from '../../lib/redis/gather-writes.js';
-import { type RedisServer, startRedis } from '../support/redis-server.js';
-import { startStore } from './redis-stores.js';
-
-let redis: RedisServer;
-beforeAll(async () => {
-  redis = await startRedis();
-});
-afterAll(() => redis.stop());
 
 test('the scripts of one turn of the event loop are written at once, and in order', async () => {
   const writes: string[] = [];
@@ -38,13 +30,4 @@ test('the scripts of one turn of the event loop are written at once, and in orde
   send('d');
   await nextTurn();
   expect(writes).toEqual(['abc', 'd']);
-});
-
-test('what was sent before a store closes still goes out', async () => {
-  const store = await startStore({ connection: redis.url });
-  const lock = { kind: 'cache', key: 'key', token: `${store.process}#1` } as const;
-  await store.lead({ ...lock, lease: 60_000, follow: false });
-  store.end(lock).catch(() => {});
-  await store.close();
-  expect(await redis.client().exists('test:{key}:lock')).toBe(0);
 });

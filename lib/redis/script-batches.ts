@@ -1,0 +1,139 @@
+import type { Client } from './client.js';
+import type { Script } from './script.js';
+
+/** So many calls are one script at most, so that it holds nobody else up for more than a millisecond. */
+const MOST_CALLS = 50;
+
+type Run = (numberOfKeys: number, ...keysAndArguments: (string | number)[]) => Promise<unknown>;
+
+interface Call {
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  readonly resolve: (reply: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * The calls of scripts on one server that start in one turn of the event loop, sent when it ends, in their order: those of
+ * the same script that follow each other as one. Each EVALSHA costs its client and its server more than what our scripts do.
+ *
+ * Not for a Cluster, where a script has the keys of one slot.
+ */
+export class ScriptBatches {
+  readonly #client: Client;
+  #script: Script | undefined;
+  #calls: Call[] = [];
+  #isScheduled = false;
+
+  constructor(client: Client) {
+    this.#client = client;
+  }
+
+  run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (!this.#takes(script, keys, args)) this.send();
+      this.#script = script;
+      this.#calls.push({ keys, args, resolve, reject });
+      if (this.#isScheduled) return;
+      this.#isScheduled = true;
+      // Not `nextTick`: between two timers, such as those of renewals, there is one.
+      setImmediate(() => {
+        this.#isScheduled = false;
+        this.send();
+      });
+    });
+  }
+
+  /** Sends what waits, now. */
+  send(): void {
+    const script = this.#script;
+    const calls = this.#calls;
+    const [first] = calls;
+    if (!script || !first) return;
+    this.#script = undefined;
+    this.#calls = [];
+    if (calls.length > 1) this.#sendAll(script, calls);
+    else callScript(this.#client, script, first.keys, first.args).then(first.resolve, first.reject);
+  }
+
+  #takes(script: Script, keys: readonly string[], args: readonly string[]): boolean {
+    const [first] = this.#calls;
+    if (!first) return true;
+    return (
+      script === this.#script &&
+      keys.length === first.keys.length &&
+      args.length === first.args.length &&
+      this.#calls.length < MOST_CALLS
+    );
+  }
+
+  #sendAll(script: Script, calls: readonly Call[]): void {
+    const keys: string[] = [];
+    const args: string[] = [];
+    for (const call of calls) {
+      keys.push(...call.keys);
+      args.push(...call.args);
+    }
+    args.push(String(calls.length));
+    callScript(this.#client, batchOf(script), keys, args).then(
+      (replies) => {
+        for (const [i, { resolve, reject }] of calls.entries()) {
+          const reply = (replies as unknown[])[i];
+          if (reply instanceof Error) reject(reply);
+          else resolve(reply);
+        }
+      },
+      (error) => {
+        for (const { reject } of calls) reject(error);
+      },
+    );
+  }
+}
+
+/** Sends one EVALSHA and, where the server doesn't know the script yet, an EVAL. */
+export function callScript(
+  client: Client,
+  { name, lua }: Script,
+  keys: readonly string[],
+  args: readonly string[],
+): Promise<unknown> {
+  if (!(name in client)) client.defineCommand(name, { lua });
+  return (client as unknown as Record<string, Run>)[name]!(keys.length, ...keys, ...args);
+}
+
+const batches = new WeakMap<Script, Script>();
+
+/**
+ * The script that runs another for each of several calls with as many keys and arguments: those of the first, of the second and
+ * so on; and at last how many they are. One that fails has its error in the place of its reply. But when the server isn't a
+ * primary any more, all of them have that answer, by which the client knows to connect anew.
+ */
+function batchOf(script: Script): Script {
+  let batch = batches.get(script);
+  if (!batch) {
+    batch = {
+      name: `${script.name}Batch`,
+      lua: `
+local function run(KEYS, ARGV)
+${script.lua}
+end
+
+local calls = tonumber(ARGV[#ARGV])
+local keys, args = #KEYS / calls, (#ARGV - 1) / calls
+local replies = {}
+for i = 0, calls - 1 do
+  local isDone, reply = pcall(run, {unpack(KEYS, i * keys + 1, i * keys + keys)}, {unpack(ARGV, i * args + 1, i * args + args)})
+  if not isDone then
+    -- Redis 6 throws a text.
+    if type(reply) ~= 'table' then reply = {err = reply} end
+    if string.find(reply.err, 'READONLY', 1, true) then return reply end
+  end
+  replies[i + 1] = reply
+end
+return replies
+`,
+    };
+    batches.set(script, batch);
+  }
+  return batch;
+}

@@ -1,0 +1,172 @@
+/** The scripts of one turn of the event loop travel as one, and each call fares as it would alone. */
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Cluster } from 'ioredis';
+import { StoreReplyError } from '../../lib/core/errors.js';
+import type { LeadRequest } from '../../lib/core/store.js';
+import type { RedisStore } from '../../lib/redis/redis-store.js';
+import { eventually } from '../support/eventually.js';
+import { startCluster } from '../support/redis-cluster.js';
+import { type RedisServer, startRedis } from '../support/redis-server.js';
+import { startStore } from './redis-stores.js';
+
+let redis: RedisServer;
+let store: RedisStore;
+beforeAll(async () => {
+  redis = await startRedis();
+});
+afterAll(() => redis.stop());
+beforeEach(async () => {
+  await redis.client().flushall();
+  store = await startStore({ connection: redis.url });
+});
+afterEach(() => store.close());
+
+const keys = (count: number) => Array.from({ length: count }, (_, i) => `key${i}`);
+const request = (key: string, token = `${store.process}#${key}`): LeadRequest => ({
+  kind: 'cache',
+  key,
+  token,
+  lease: 60_000,
+  follow: false,
+});
+const idsOf = (clients: string) => [...clients.matchAll(/^id=(\d+)/gm)].map(([, id]) => id);
+const locksHeld = async () => (await redis.client().keys('*:lock')).length;
+
+describe('calls of one turn', () => {
+  test('are one command for every fifty, and each has its own reply', async () => {
+    await redis.client().set('test:{key7}', '1;;1;1;7');
+    await redis.client().set('test:{key9}:lock', 'other#1', 'PX', 60_000);
+    // The server learns the script.
+    await Promise.all([store.lead(request('a')), store.lead(request('b'))]);
+    await redis.resetStats();
+    const replies = await Promise.all(keys(100).map((key) => store.lead(request(key))));
+    expect(await redis.commandStats()).toMatchObject({ evalsha: 2, mget: 100, set: 98 });
+    expect(replies[7]).toEqual({ is: 'hit', text: '1;;1;1;7' });
+    expect(replies[9]).toMatchObject({ is: 'waiting', token: 'other#1' });
+    expect(replies.filter(({ is }) => is === 'leading')).toHaveLength(98);
+    const ends = await Promise.all(
+      keys(100).map((key, i) =>
+        store.end({ kind: 'cache', key, token: request(key).token, entry: { text: `1;;1;3;${i + 100}`, px: 60_000 } }),
+      ),
+    );
+    expect(ends.flatMap(({ is }, i) => (is === 'held' ? [] : i))).toEqual([7, 9]);
+    expect(await redis.client().get('test:{key42}')).toBe('1;;1;3;142');
+  });
+
+  test('keep their order, also among different scripts', async () => {
+    const { token } = request('key');
+    const replies = await Promise.all([
+      store.lead(request('key')),
+      store.lead(request('another')),
+      store.end({ kind: 'cache', key: 'key', token }),
+      store.lead(request('key', `${store.process}#2`)),
+      store.replace({ key: 'key', by: 'evict' }),
+      store.lead(request('key', `${store.process}#3`)),
+      store.renew({ kind: 'cache', key: 'key', token: `${store.process}#2`, lease: 60_000 }),
+    ]);
+    expect(replies.map((reply) => (typeof reply === 'object' ? reply.is : reply))).toEqual([
+      'leading',
+      'leading',
+      'held',
+      'leading',
+      undefined,
+      'leading',
+      'other',
+    ]);
+  });
+
+  test('of the lock service and of the cache are told apart', async () => {
+    const replies = await Promise.all([
+      store.lead({ ...request('key'), kind: 'lock' }),
+      store.lead(request('key')),
+      store.lead({ ...request('another'), kind: 'lock' }),
+    ]);
+    expect(replies.map((reply) => reply.is === 'leading' && typeof reply.fencingToken)).toEqual([
+      'number',
+      'undefined',
+      'number',
+    ]);
+  });
+
+  test('of which one fails, the others are done', async () => {
+    await redis.client().lpush('test:{bad}:lock', 'no text');
+    const end = (key: string) => store.end({ kind: 'cache', key, token: request(key).token });
+    await Promise.all(['good', 'better'].map((key) => store.lead(request(key))));
+    const [good, bad, better] = await Promise.allSettled(['good', 'bad', 'better'].map(end));
+    expect([good, better]).toEqual([
+      { status: 'fulfilled', value: expect.objectContaining({ is: 'held' }) },
+      { status: 'fulfilled', value: expect.objectContaining({ is: 'held' }) },
+    ]);
+    expect(bad).toMatchObject({ status: 'rejected', reason: expect.any(StoreReplyError) });
+    expect(String((bad as PromiseRejectedResult).reason.cause ?? (bad as PromiseRejectedResult).reason)).toMatch(
+      /WRONGTYPE/,
+    );
+  });
+
+  test('are run where the server has forgotten the script', async () => {
+    const lead = () => Promise.all(keys(3).map((key) => store.lead(request(key))));
+    await lead();
+    await redis.client().script('FLUSH');
+    expect((await lead()).map(({ is }) => is)).toEqual(['leading', 'leading', 'leading']);
+  });
+
+  test('on a full server fail where they would have written, and leave no lock', async () => {
+    await store.lead(request('held'));
+    await redis.client().config('SET', 'maxmemory', '1');
+    try {
+      const results = await Promise.allSettled(keys(3).map((key) => store.lead(request(key))));
+      expect(results.map(({ status }) => status)).toEqual(['rejected', 'rejected', 'rejected']);
+      const ends = await Promise.all(['held', 'free'].map((key) => store.end({ ...request(key) })));
+      expect(ends.map(({ is }) => is)).toEqual(['held', 'refused']);
+    } finally {
+      await redis.client().config('SET', 'maxmemory', '0');
+    }
+    expect(await locksHeld()).toBe(0);
+  });
+
+  test('that a primary gets when it is none any more make the client connect anew, and are sent again', async () => {
+    const primary = await startRedis();
+    const patient = await startStore({ connection: redis.url, commandTimeout: 10_000 });
+    const control = redis.client();
+    const connections = async () => String(await control.client('LIST'));
+    try {
+      await primary.client().set('test:{key0}', '1;;1;1;7');
+      await control.replicaof('127.0.0.1', String(primary.port));
+      await eventually(() => control.exists('test:{key0}').then((exists) => exists === 1));
+      const before = idsOf(await connections());
+      await control.config('RESETSTAT');
+      // The first needs no write, so that not each of them is refused.
+      const replies = Promise.all(keys(3).map((key) => patient.lead(request(key))));
+      await eventually(async () => (await control.info('errorstats')).includes('errorstat_READONLY'));
+      await eventually(async () => {
+        const now = idsOf(await connections());
+        return before.some((id) => !now.includes(id));
+      });
+      await control.replicaof('NO', 'ONE');
+      expect((await replies).map(({ is }) => is)).toEqual(['hit', 'leading', 'leading']);
+    } finally {
+      await control.replicaof('NO', 'ONE');
+      await patient.close();
+      await primary.stop();
+    }
+  });
+
+  test('that were sent before a store closes still go out', async () => {
+    for (const key of keys(3)) await store.lead(request(key));
+    for (const key of keys(3)) store.end({ kind: 'cache', key, token: request(key).token }).catch(() => {});
+    await store.close();
+    expect(await locksHeld()).toBe(0);
+  });
+});
+
+test('on a Cluster each script has the keys of one slot', async () => {
+  const cluster = await startCluster({ primaries: 3 });
+  const onCluster = await startStore({ connection: new Cluster([...cluster.startupNodes], { lazyConnect: true }) });
+  try {
+    const replies = await Promise.all(keys(20).map((key) => onCluster.lead(request(key))));
+    expect(replies.map(({ is }) => is)).toEqual(keys(20).map(() => 'leading'));
+  } finally {
+    await onCluster.close();
+    await cluster.stop();
+  }
+});
