@@ -1,10 +1,10 @@
 /** The scripts of one turn of the event loop travel as one, and each call fares as it would alone. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { Cluster } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { StoreReplyError } from '../../lib/core/errors.js';
 import type { LeadRequest } from '../../lib/core/store.js';
 import type { RedisStore } from '../../lib/redis/redis-store.js';
-import { eventually } from '../support/eventually.js';
+import { ScriptBatches } from '../../lib/redis/script-batches.js';
 import { startCluster } from '../support/redis-cluster.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { startStore } from './redis-stores.js';
@@ -29,7 +29,6 @@ const request = (key: string, token = `${store.process}#${key}`): LeadRequest =>
   lease: 60_000,
   follow: false,
 });
-const idsOf = (clients: string) => [...clients.matchAll(/^id=(\d+)/gm)].map(([, id]) => id);
 const locksHeld = async () => (await redis.client().keys('*:lock')).length;
 
 describe('calls of one turn', () => {
@@ -124,29 +123,26 @@ describe('calls of one turn', () => {
     expect(await locksHeld()).toBe(0);
   });
 
-  test('that a primary gets when it is none any more make the client connect anew, and are sent again', async () => {
+  test('on a server that is no primary any more all have that answer, by which the client connects anew', async () => {
     const primary = await startRedis();
-    const patient = await startStore({ connection: redis.url, commandTimeout: 10_000 });
-    const control = redis.client();
-    const connections = async () => String(await control.client('LIST'));
+    const client = new Redis(redis.url, { reconnectOnError: ({ message }) => message.includes('READONLY') });
+    const batches = new ScriptBatches(client);
+    const script = { name: 'writeOrNot', lua: "return KEYS[1] == 'w' and redis.call('SET', KEYS[1], 1) or 1" };
+    const run = () => Promise.allSettled(['r', 'w', 'r'].map((key) => batches.run(script, [key], [])));
     try {
-      await primary.client().set('test:{key0}', '1;;1;1;7');
-      await control.replicaof('127.0.0.1', String(primary.port));
-      await eventually(() => control.exists('test:{key0}').then((exists) => exists === 1));
-      const before = idsOf(await connections());
-      await control.config('RESETSTAT');
-      // The first needs no write, so that not each of them is refused.
-      const replies = Promise.all(keys(3).map((key) => patient.lead(request(key))));
-      await eventually(async () => (await control.info('errorstats')).includes('errorstat_READONLY'));
-      await eventually(async () => {
-        const now = idsOf(await connections());
-        return before.some((id) => !now.includes(id));
-      });
-      await control.replicaof('NO', 'ONE');
-      expect((await replies).map(({ is }) => is)).toEqual(['hit', 'leading', 'leading']);
+      expect((await run()).map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'fulfilled']);
+      await redis.client().replicaof('127.0.0.1', String(primary.port));
+      const reconnects = new Promise((resolve) => client.once('reconnecting', resolve));
+      const readOnly = { status: 'rejected', reason: expect.objectContaining({ message: expect.any(String) }) };
+      const results = await run();
+      expect(results).toEqual([readOnly, readOnly, readOnly]);
+      expect(results.map((result) => String((result as PromiseRejectedResult).reason)).join()).toMatch(
+        /(READONLY.*){3}/,
+      );
+      await reconnects;
     } finally {
-      await control.replicaof('NO', 'ONE');
-      await patient.close();
+      client.disconnect();
+      await redis.client().replicaof('NO', 'ONE');
       await primary.stop();
     }
   });
