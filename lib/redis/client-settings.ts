@@ -15,6 +15,11 @@ const LONGEST_RETRY_DELAY = 1_000;
 /** How long closing waits for the server to close too, in milliseconds. */
 export const DISCONNECT_TIMEOUT = 200;
 
+/** A connection that says nothing for so many milliseconds, though replies are due, is given up. */
+export function longestSilence({ commandTimeout }: ClientDeadlines): number {
+  return Math.min(Math.max(1_500, 3 * commandTimeout), LONGEST_WAIT);
+}
+
 /** Milliseconds before the next attempt to connect, at random, so that many processes don't come back all at once. */
 export function retryDelay(attempt: number): number {
   return Math.min(LONGEST_RETRY_DELAY, 50 * 2 ** (attempt - 1)) * (0.5 + Math.random() / 2);
@@ -56,13 +61,14 @@ function duplicateCluster(pattern: Cluster, deadlines: ClientDeadlines, scaleRea
  *
  * @returns `undefined` when no node of the Cluster is known
  */
-export function duplicateForListening(commands: Client): Redis | undefined {
+export function duplicateForListening(commands: Client, deadlines: ClientDeadlines): Redis | undefined {
   const model = isCluster(commands) ? anyNode(commands) : commands;
   return model?.duplicate({
     lazyConnect: true,
     enableReadyCheck: false,
     enableOfflineQueue: false,
     retryStrategy: null,
+    socketTimeout: longestSilence(deadlines),
   });
 }
 
@@ -71,7 +77,7 @@ function anyNode(cluster: Cluster): Redis | undefined {
   return nodes[Math.floor(Math.random() * nodes.length)];
 }
 
-function settings({ commandTimeout, connectTimeout }: ClientDeadlines): RedisOptions {
+function settings({ connectTimeout }: ClientDeadlines): RedisOptions {
   return {
     lazyConnect: false,
     // It becomes part of the namespace: ioredis puts it before channels too, but before no name inside a script.
@@ -82,8 +88,8 @@ function settings({ commandTimeout, connectTimeout }: ClientDeadlines): RedisOpt
     // With these two, more than 0 would leave commands that were lost in flight without any answer.
     maxRetriesPerRequest: 0,
     commandTimeout: undefined,
-    // A socket that hears nothing this long is dead, or its host is; another one may reach the host that took over.
-    socketTimeout: Math.min(Math.max(1_500, 3 * commandTimeout), LONGEST_WAIT),
+    // `endSilent` does it, without a timer for each command.
+    socketTimeout: undefined,
     keepAlive: 10_000,
     connectTimeout,
     disconnectTimeout: DISCONNECT_TIMEOUT,

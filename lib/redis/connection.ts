@@ -8,10 +8,12 @@ import {
   DISCONNECT_TIMEOUT,
   duplicateForCommands,
   duplicateForListening,
+  longestSilence,
   retryDelay,
 } from './client-settings.js';
 import { type ConnectionOption, checkConnectionOption, resolveConnection } from './connection-source.js';
 import { batchScripts, sendBatch } from './script.js';
+import { endSilent } from './silence.js';
 import { unref } from './unref.js';
 
 export interface ConnectionOptions extends ClientDeadlines {
@@ -112,7 +114,7 @@ export class Connection {
 
   /** A new client that listens and has yet to connect; whoever asked for it closes it. */
   duplicateForListening(): Redis | undefined {
-    this.#listener = this.#client && duplicateForListening(this.#client);
+    this.#listener = this.#client && duplicateForListening(this.#client, this.#options);
     if (this.#listener && !this.#keepsProcess) unref(this.#listener);
     return this.#listener;
   }
@@ -164,6 +166,7 @@ export class Connection {
     const client = duplicate(pattern, this.#options);
     this.#client = client;
     if (!isCluster(client)) batchScripts(client);
+    endSilent(client, longestSilence(this.#options));
     if (!this.#keepsProcess) unref(client);
     this.#keyPrefix = pattern.options.keyPrefix ?? '';
     this.#resolvePattern(pattern);
