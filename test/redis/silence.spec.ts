@@ -28,10 +28,10 @@ test('a connection is ended when replies are due and nothing comes; not while no
     await sleep(500);
     expect(closed).toBe(0);
     redis.freeze();
-    const unanswered = expect(client.ping()).rejects.toThrow();
+    const pong = client.ping();
     await eventually(() => closed > 0);
     redis.thaw();
-    await unanswered;
+    expect(await pong).toBe('PONG');
     expect(await client.ping()).toBe('PONG');
   } finally {
     redis.thaw();
