@@ -53,6 +53,13 @@ module.exports = {
       to: { dependencyTypes: ['npm-dev', 'npm-no-pkg', 'npm-unknown', 'unknown'], dependencyTypesNot: ['npm-peer'] },
     },
     {
+      name: 'no-cycles',
+      comment: 'Not even of types: a file can be read without those that use it.',
+      severity: 'error',
+      from: {},
+      to: { circular: true },
+    },
+    {
       name: 'everything-imported-exists',
       severity: 'error',
       from: {},

@@ -1,16 +1,9 @@
 import { InvalidOptionError } from './errors.js';
-import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from './option-names.js';
-import {
-  type CacheOptions,
-  type CachePolicy,
-  type CacheProfile,
-  DEFAULT_POLICY,
-  type ResolvedLoadOptions,
-  type ResolvedPolicy,
-  resolveLoadOptions,
-  resolvePolicy,
-} from './options.js';
+import { checkOptionNames, type OptionNames } from './option-names.js';
+import type { CacheOptions, CacheProfile } from './options.js';
 import { isProfileName } from './profiles.js';
+import { LOAD_POLICY_NAMES, resolveLoadOptions, resolvePolicy } from './resolve-load-options.js';
+import { type CachePolicy, DEFAULT_POLICY, type ResolvedLoadOptions, type ResolvedPolicy } from './resolved-options.js';
 
 const PROFILE_NAMES: OptionNames<CacheProfile> = { ...LOAD_POLICY_NAMES, ttl: true, cacheIf: true };
 

@@ -3,8 +3,8 @@ import { setMaxListeners } from 'node:events';
 import type { Answer } from './answer.js';
 import type { Clock, Timer } from './clock.js';
 import type { LazySignal } from './lazy-signal.js';
-import type { ResolvedLoadOptions } from './options.js';
 import type { Provenance } from './provenance.js';
+import type { ResolvedLoadOptions } from './resolved-options.js';
 
 /** What a loader is given. */
 export interface LoadContext {

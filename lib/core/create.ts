@@ -6,15 +6,15 @@ import { limitLoadsTo } from './limit-loads.js';
 import { LockService } from './lock-service.js';
 import { type StampedeLogger, silentLogger } from './logger.js';
 import { resolveNear } from './near-options.js';
+import type { CacheOptions } from './options.js';
+import { type ErrorCodec, remoteErrorCodec } from './outcome.js';
 import {
-  type CacheOptions,
   resolveCommandTimeout,
   resolveDrainTimeout,
   resolveMaxConcurrentLoads,
   resolveOnBoot,
   resolveRetryEvictions,
-} from './options.js';
-import { type ErrorCodec, remoteErrorCodec } from './outcome.js';
+} from './resolve-cache-options.js';
 import { StampedeCache } from './stampede-cache.js';
 import type { Store } from './store.js';
 import type { Random } from './waiting.js';

@@ -5,7 +5,7 @@ import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError, StoreRe
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
 import type { AbortReason } from './load.js';
-import { needsAge } from './options.js';
+import { needsAge } from './resolved-options.js';
 import { Running } from './running.js';
 import { answerOf, answerStale, type EndResult, readOutcome, reportLoad, settleWith } from './settling.js';
 import type { WaitingReply } from './store.js';

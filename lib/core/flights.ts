@@ -47,7 +47,7 @@ export class Flights {
   }
 
   /** Calls that come from now on don't join it. */
-  depart(flight: Flight): void {
+  depart(flight: Pick<Flight, 'key'>): void {
     if (this.#boarding.get(flight.key) === flight) this.#boarding.delete(flight.key);
   }
 

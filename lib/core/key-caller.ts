@@ -2,8 +2,8 @@ import type { Answer } from './answer.js';
 import { type Background, Caller } from './caller.js';
 import type { Clock } from './clock.js';
 import type { Gathering } from './gathering.js';
-import type { ResolvedLoadOptions } from './options.js';
 import type { Provenance } from './provenance.js';
+import type { ResolvedLoadOptions } from './resolved-options.js';
 
 /** One key of a call for many: a caller like any other, but for its loader, which is shared with the call's other keys. */
 export class KeyCaller extends Caller {

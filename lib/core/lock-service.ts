@@ -11,8 +11,9 @@ import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
 import { Lock } from './lock.js';
 import { checkOptionNames, type OptionNames } from './option-names.js';
-import { type ResolvedPolicy, resolvePolicy } from './options.js';
 import { Patience } from './patience.js';
+import { resolvePolicy } from './resolve-load-options.js';
+import type { ResolvedPolicy } from './resolved-options.js';
 import { Turns } from './turns.js';
 import { Waiting } from './waiting.js';
 

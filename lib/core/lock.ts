@@ -3,7 +3,7 @@ import type { Duration } from './durations.js';
 import { LockLostError, LockUnavailableError } from './errors.js';
 import { LazySignal } from './lazy-signal.js';
 import type { Lease } from './lease.js';
-import { resolvePolicy } from './options.js';
+import { resolvePolicy } from './resolve-load-options.js';
 
 /**
  * A lock that is held: until `release`, or until its lease is lost, of which `signal` tells. Renewed by itself, unless that

@@ -6,8 +6,8 @@ import type { Start } from './flight.js';
 import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
 import type { NearCache, ReadStart } from './near-cache.js';
-import { needsAge } from './options.js';
 import { type Found, Reads } from './reads.js';
+import { needsAge } from './resolved-options.js';
 import { answerStale } from './settling.js';
 import type { Tower } from './tower.js';
 

@@ -4,8 +4,9 @@ import { Gathering, type GatheringParts } from './gathering.js';
 import { isError } from './is-error.js';
 import { KeyCaller } from './key-caller.js';
 import { messageOf } from './message-of.js';
-import type { Caching, LoadOptions, ProfiledOptions, ResolvedLoadOptions, Ttl } from './options.js';
+import type { Caching, LoadOptions, ProfiledOptions, Ttl } from './options.js';
 import type { ProfileName } from './profile-names.js';
+import type { ResolvedLoadOptions } from './resolved-options.js';
 
 /** A value for each of the keys, in their order; an `Error` for one whose load has failed. */
 export type ManyValues<T> = readonly (T | Error)[];

@@ -1,8 +1,5 @@
 import { InvalidOptionError } from './errors.js';
-import type { ResolvedLoadOptions } from './options.js';
-
-/** The profiles of a cache, by their names. */
-export type Profiles = ReadonlyMap<string, ResolvedLoadOptions>;
+import type { Profiles, ResolvedLoadOptions } from './resolved-options.js';
 
 /** A duration begins with a digit, so the two never meet. */
 export function isProfileName(text: string): boolean {

@@ -31,15 +31,10 @@ import {
 } from './many.js';
 import { NearCache, type NearEntry } from './near-cache.js';
 import type { ResolvedNear } from './near-options.js';
-import {
-  type CachePolicy,
-  type Caching,
-  looksAtAge,
-  type ResolvedLoadOptions,
-  resolveLoadOptions,
-  type SetCaching,
-} from './options.js';
+import type { Caching, SetCaching } from './options.js';
 import type { ErrorCodec } from './outcome.js';
+import { resolveLoadOptions } from './resolve-load-options.js';
+import { type CachePolicy, looksAtAge, type ResolvedLoadOptions } from './resolved-options.js';
 import type { Tower } from './tower.js';
 import { freshFor, makeEntry } from './write.js';
 import { Writes } from './writes.js';

@@ -2,7 +2,6 @@ import type { Aged } from './aged.js';
 import type { Answer } from './answer.js';
 import type { Caller } from './caller.js';
 import type { Coordination } from './coordination.js';
-import type { Flight } from './flight.js';
 import type { LastResort } from './last-resort.js';
 import type { LimitLoads } from './load.js';
 import type { ErrorCodec } from './outcome.js';
@@ -19,7 +18,7 @@ export interface Tower extends Coordination {
   /** Keeps a value that was loaded while the store is away, for its `ttl`, at most a second. */
   keep(key: string, answer: Answer, entry: StoredEntry): void;
   /** Calls of the flight's key that come from now on don't join it. */
-  depart(flight: Flight): void;
+  depart(flight: { readonly key: string }): void;
   /** What the store has for a flight's key: one read for all flights that look in the same tick. */
   look(key: string, withTime: boolean): Promise<Found<undefined>>;
   /** These callers go round again, from the read. */

@@ -3,8 +3,8 @@ import { parseDuration } from './durations.js';
 import { formatEntry } from './entry.js';
 import type { NotStoredReason } from './events.js';
 import type { LoadResult } from './load.js';
-import { looksAtAge, needsAge, type ResolvedLoadOptions } from './options.js';
 import { type ErrorCodec, formatOutcome, remoteErrorCodec } from './outcome.js';
+import { looksAtAge, needsAge, type ResolvedLoadOptions } from './resolved-options.js';
 import { SHORT_LIVED, type StoredEntry } from './store.js';
 import type { Random } from './waiting.js';
 

@@ -7,20 +7,12 @@ import {
   type OnKeyError,
   splitOnKeyError,
 } from '../core/many.js';
-import { checkOptionNames, LOAD_POLICY_NAMES, type OptionNames } from '../core/option-names.js';
-import {
-  type Caching,
-  DEFAULT_POLICY,
-  type LoadOptions,
-  type ProfiledOptions,
-  resolveLoadOptions,
-  resolvePolicy,
-  type SetCaching,
-  type SetOptions,
-  type Ttl,
-} from '../core/options.js';
+import { checkOptionNames, type OptionNames } from '../core/option-names.js';
+import type { Caching, LoadOptions, ProfiledOptions, SetCaching, SetOptions, Ttl } from '../core/options.js';
 import type { ProfileName } from '../core/profile-names.js';
 import { isProfileName } from '../core/profiles.js';
+import { LOAD_POLICY_NAMES, resolveLoadOptions, resolvePolicy } from '../core/resolve-load-options.js';
+import { DEFAULT_POLICY } from '../core/resolved-options.js';
 import { checkCacheName } from './cache-name.js';
 
 /** Which cache a decorator uses. */

@@ -1,5 +1,6 @@
 import type { OnKeyError } from '../core/many.js';
-import type { Caching, LoadOptions, ResolvedLoadOptions } from '../core/options.js';
+import type { Caching, LoadOptions } from '../core/options.js';
+import type { ResolvedLoadOptions } from '../core/resolved-options.js';
 import { StampedeCache } from '../core/stampede-cache.js';
 
 /** `getOrLoad` of whichever cache, with options that are known before. */

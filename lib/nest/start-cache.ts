@@ -3,13 +3,13 @@ import { createStampede, type Stampede } from '../core/create.js';
 import { LONGEST_WAIT, parseDuration } from '../core/durations.js';
 import { InvalidOptionError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
+import type { ReadFrom } from '../core/options.js';
 import {
-  type ReadFrom,
   resolveCommandTimeout,
   resolveNamespace,
   resolveReadFrom,
   resolveReplicas,
-} from '../core/options.js';
+} from '../core/resolve-cache-options.js';
 import type { Store } from '../core/store.js';
 import { MemoryStore } from '../memory/memory-store.js';
 import type { ConnectionOption } from '../redis/connection-source.js';

@@ -4,7 +4,8 @@ import { systemClock } from '../core/clock.js';
 import { CacheClosedError, StoreDeniedError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
 import { messageOf } from '../core/message-of.js';
-import { type ReadFrom, resolveReadFrom, resolveReplicas } from '../core/options.js';
+import { DEFAULTS, type ReadFrom } from '../core/options.js';
+import { resolveReadFrom, resolveReplicas } from '../core/resolve-cache-options.js';
 import type {
   ChangeListener,
   EndReply,
@@ -78,7 +79,7 @@ export class RedisStore implements Store {
   #closed = false;
 
   /** @throws InvalidOptionError when `connection` can't be connected by, and for the others that it knows to be wrong */
-  constructor({ connectTimeout = 2_000, replicas, readFrom, ...options }: RedisStoreOptions) {
+  constructor({ connectTimeout = DEFAULTS.connectTimeout, replicas, readFrom, ...options }: RedisStoreOptions) {
     const resolved = {
       connectTimeout,
       replicas: resolveReplicas(replicas),

@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { createStampede } from '../../lib/core/create.js';
 import { InvalidOptionError } from '../../lib/core/errors.js';
-import { DEFAULTS, resolveNamespace } from '../../lib/core/options.js';
+import { DEFAULTS } from '../../lib/core/options.js';
+import { resolveNamespace } from '../../lib/core/resolve-cache-options.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { setUp } from './setting.js';
 

@@ -7,7 +7,7 @@ import { DEFAULTS } from '../../lib/core/options.js';
 const WRITTEN: Partial<Record<keyof typeof DEFAULTS, string>> = { codec: 'JSON' };
 
 /** Those that have no default that could be written in a cell. */
-const OTHERS = ['connection', 'connectTimeout', 'store', 'logger', 'defaults', 'profiles', 'errorCodec', 'clock'];
+const OTHERS = ['connection', 'store', 'logger', 'defaults', 'profiles', 'errorCodec', 'clock'];
 
 /** Option and default, as the tables of a page have them: the first and the second column. */
 function rowsIn(text: string): (readonly [option: string, value: string])[] {

@@ -4,13 +4,9 @@ import { parseDuration } from '../../core/durations.js';
 import { InvalidOptionError } from '../../core/errors.js';
 import type { Key } from '../../core/keys.js';
 import type { OptionNames } from '../../core/option-names.js';
-import {
-  DEFAULT_POLICY,
-  type LoadOptions,
-  type ResolvedLoadOptions,
-  resolveLoadOptions,
-  type Ttl,
-} from '../../core/options.js';
+import type { LoadOptions, Ttl } from '../../core/options.js';
+import { resolveLoadOptions } from '../../core/resolve-load-options.js';
+import { DEFAULT_POLICY, type ResolvedLoadOptions } from '../../core/resolved-options.js';
 import type { StampedeCache } from '../../core/stampede-cache.js';
 import { CACHE_ASIDE_NAMES, type CacheAsideOptions, split } from '../decorator-options.js';
 import { resolveOnce } from '../get-or-load.js';

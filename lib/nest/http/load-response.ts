@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jsonCodec } from '../../core/codec.js';
-import type { ResolvedLoadOptions } from '../../core/options.js';
 import type { Provenance } from '../../core/provenance.js';
+import type { ResolvedLoadOptions } from '../../core/resolved-options.js';
 import { StampedeCache } from '../../core/stampede-cache.js';
 import type { CachedRoute } from './cache-response-options.js';
 import { whyNotPlain } from './plain-body.js';
