@@ -6,13 +6,13 @@ export { type DefinedKey, defineKey } from './core/define-key.js';
 export type { Duration, DurationUnit } from './core/durations.js';
 export * from './core/errors.js';
 export type { CacheEvent, NotStoredReason, StaleReason, StoreCommand } from './core/events.js';
+export type { LoadMany } from './core/gathering.js';
 export { composeKey, type Key, type KeyPart } from './core/keys.js';
 export { Lock } from './core/lock.js';
 export { type LockOptions, LockService, type TryLockOptions } from './core/lock-service.js';
 export type { StampedeLogger } from './core/logger.js';
 export type {
   Loaded,
-  LoadMany,
   LoadManyOptions,
   LoadManyProfiledOptions,
   ManyCaching,
@@ -80,7 +80,7 @@ export { CacheResponse, type RouteHandlerDecorator } from './nest/http/cache-res
 export type { BodyOf, CacheControl, CacheResponseOptions, RouteHandler } from './nest/http/cache-response-options.js';
 export { httpErrorCodec } from './nest/http-error-codec.js';
 export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
-export type { IdKeyFunction, IdOf, ManyMethod, ManySettings, ValueOf } from './nest/many-method.js';
+export type { CacheAsideManySettings, IdKeyFunction, IdOf, ManyMethod, ValueOf } from './nest/many-method.js';
 export type { AsyncMethod, AsyncMethodDecorator, KeyFunction, ResultOf } from './nest/method-decorator.js';
 export type {
   StampedeCacheExtras,

@@ -6,11 +6,11 @@ import { LazySignal } from './lazy-signal.js';
 import type { LimitLoads } from './load.js';
 import { valuesOf } from './many-values.js';
 
-/** Loads these keys: an array of values in their order, or a `Map`. */
-export type LoadKeys = (keys: readonly string[], context: LoadContext) => unknown;
+/** Loads many at once: it gets the keys that this process has to load, each once, at most a thousand at a time. */
+export type LoadMany<Values> = (keys: readonly string[], context: LoadContext) => Values | PromiseLike<Values>;
 
 export interface GatheringParts {
-  readonly loadKeys: LoadKeys;
+  readonly loadKeys: LoadMany<unknown>;
   readonly clock: Clock;
   readonly limitLoads: LimitLoads;
 }

@@ -1,4 +1,4 @@
-import type { Caller, LoadContext } from './caller.js';
+import type { Caller } from './caller.js';
 import { InvalidOptionError } from './errors.js';
 import { Gathering, type GatheringParts } from './gathering.js';
 import { isError } from './is-error.js';
@@ -13,9 +13,6 @@ export type ManyValues<T> = readonly (T | Error)[];
 
 /** The values by their keys; a key that isn't there has no value (`undefined`). */
 export type ValuesByKey<T, Id = string> = ReadonlyMap<Id, T | Error>;
-
-/** Loads many at once: it gets the keys that this process has to load, each once, at most a thousand at a time. */
-export type LoadMany<Values> = (keys: readonly string[], context: LoadContext) => Values | PromiseLike<Values>;
 
 /** What becomes of a call for many keys when the load of one of them fails. */
 export type OnKeyError = 'throw' | 'return';

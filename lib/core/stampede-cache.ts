@@ -15,13 +15,13 @@ import {
 } from './errors.js';
 import type { CacheEvent } from './events.js';
 import { Flights } from './flights.js';
+import type { LoadMany } from './gathering.js';
 import { Kept } from './kept.js';
 import { LastResort } from './last-resort.js';
 import type { LimitLoads } from './load.js';
 import { Lookups } from './lookups.js';
 import {
   type Loaded,
-  type LoadMany,
   loadMany,
   type ManyCaching,
   type ManyValues,

@@ -3,10 +3,10 @@ import { InvalidLoadResultError, InvalidOptionError } from '../core/errors.js';
 import { composeKey, type Key } from '../core/keys.js';
 import { valuesOf } from '../core/many-values.js';
 import { decorateMethod } from './decorate-method.js';
-import { type CacheAsideManySettings, checkCacheAsideManyOptions, type ManyReturned } from './decorator-options.js';
+import { type CacheAsideManyOptions, checkCacheAsideManyOptions, type ManyReturned } from './decorator-options.js';
 import { getOrLoadManyWith } from './get-or-load.js';
 import { checkKeyFunction, type KeyOfCall } from './key-of-call.js';
-import type { IdKeyFunction, ManyMethod, ManySettings } from './many-method.js';
+import type { CacheAsideManySettings, IdKeyFunction, ManyMethod } from './many-method.js';
 import type { AsyncMethodDecorator } from './method-decorator.js';
 
 /** What a call is about: its ids, each with its key, if it has one. Of ids with the same key the first is asked for. */
@@ -35,7 +35,7 @@ interface KeyedIds {
  */
 export function CacheAsideMany<M extends ManyMethod>(
   key: IdKeyFunction<M>,
-  options: ManySettings<M>,
+  options: CacheAsideManySettings<M>,
 ): AsyncMethodDecorator<M> {
   const {
     cache,
@@ -43,7 +43,7 @@ export function CacheAsideMany<M extends ManyMethod>(
     errors,
     returns,
     options: caching,
-  } = checkCacheAsideManyOptions(options as CacheAsideManySettings<unknown>);
+  } = checkCacheAsideManyOptions(options as CacheAsideManyOptions);
   const getOrLoadMany = getOrLoadManyWith(caching, errors);
   return decorateMethod<M, KeyedIds>({
     decorator: '@CacheAsideMany',

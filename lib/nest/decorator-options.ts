@@ -125,16 +125,9 @@ export function checkCacheAsideOptions<T>(given: CacheAsideSettings<T>): Checked
 
 const MANY_NAMES: OptionNames<CacheAsideManyProfileOptions> = { ...ASIDE_NAMES, errors: true, returns: true };
 
-/** What `@CacheAsideMany` takes after the key. */
-export type CacheAsideManySettings<T> =
-  | Ttl<T>
-  | ProfileName
-  | CacheAsideManyOptions<T>
-  | CacheAsideManyProfileOptions<T>;
-
 /** @throws InvalidOptionError naming the option */
 export function checkCacheAsideManyOptions<T>(
-  given: CacheAsideManySettings<T>,
+  given: Ttl<T> | ProfileName | CacheAsideManyOptions<T> | CacheAsideManyProfileOptions<T>,
 ): CheckedProfile<Caching<T>> & { readonly errors: OnKeyError; readonly returns: ManyReturned } {
   const { cache, options } = split(given, MANY_NAMES, '@CacheAsideMany');
   const { returns = 'array', ...rest } = Object(options) as ManyChoice<ManyReturned>;

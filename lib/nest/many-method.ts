@@ -42,7 +42,7 @@ export type IdKeyFunction<M extends ManyMethod> = (id: IdOf<M>, ...rest: RestOf<
  * What `@CacheAsideMany` takes after the key. Of a method whose result is a `Map`, or has `Error`s in it, the options must
  * say so: when all is found, the method isn't there to show it.
  */
-export type ManySettings<M extends ManyMethod> =
+export type CacheAsideManySettings<M extends ManyMethod> =
   | (ReturnsMap<M> | GivesErrors<M> extends false ? Ttl<ValueOf<M>> | ProfileName : never)
   | ManyOptions<M, GivesErrors<M> extends true ? 'return' : 'throw', ReturnsMap<M> extends true ? 'map' : 'array'>;
 
