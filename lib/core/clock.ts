@@ -1,3 +1,5 @@
+import { LONGEST_WAIT } from './durations.js';
+
 /** A timer that can be taken back. */
 export interface Timer {
   /** What it was to run is not run. */
@@ -15,14 +17,12 @@ export interface Clock {
   after(delay: number, run: () => void): Timer;
 }
 
-/** `setTimeout` fires at once for longer delays (its delay is a signed 32-bit integer), so they are cut to this. */
-const LONGEST_TIMEOUT = 2 ** 31 - 1;
-
 /** The real clock. */
 export const systemClock: Clock = {
   now: () => performance.now(),
   after(delay, run) {
-    const timer = setTimeout(run, Math.min(delay, LONGEST_TIMEOUT));
+    // For a longer delay `setTimeout` fires at once.
+    const timer = setTimeout(run, Math.min(delay, LONGEST_WAIT));
     return { clear: () => clearTimeout(timer) };
   },
 };

@@ -19,8 +19,11 @@ export interface DurationBounds {
   readonly max?: number;
 }
 
-/** `setTimeout`'s longest delay, 24.8 days: the bound of whatever this process has to wait for itself. */
+/** `setTimeout`'s longest delay, a signed 32-bit integer, 24.8 days: the bound of whatever this process has to wait for itself. */
 export const LONGEST_WAIT = 2 ** 31 - 1;
+
+/** As good as for ever, where a number is needed that can be added to a store's time: 3,000 years. What is longer has no end. */
+export const FOR_EVER = 1e14;
 
 /**
  * Reads a duration.

@@ -1,5 +1,5 @@
 import { encodeWith } from './codec.js';
-import { parseDuration } from './durations.js';
+import { FOR_EVER, parseDuration } from './durations.js';
 import { formatEntry } from './entry.js';
 import type { NotStoredReason } from './events.js';
 import type { LoadResult } from './load.js';
@@ -65,9 +65,6 @@ function outcomeOfError(error: unknown, errorCodec: ErrorCodec): string | undefi
     return text && formatOutcome({ is: 'error', text });
   }
 }
-
-/** For ever, as far as a near cache is concerned: 3,000 years in milliseconds, which may be added to a store's time. */
-const FOR_EVER = 1e14;
 
 /**
  * An entry that may be answered when it is no longer fresh is kept longer, and says until when it is fresh; so does one whose

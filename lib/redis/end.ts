@@ -1,3 +1,4 @@
+import { FOR_EVER } from '../core/durations.js';
 import { type EndReply, type EndRequest, OUTCOME_KEPT, SHORT_LIVED, type StoredEntry } from '../core/store.js';
 import type { Client } from './client.js';
 import { type KeyNames, nearMessage } from './key-names.js';
@@ -78,11 +79,8 @@ function readReply([is, stored, error]: RawReply): EndReply {
   return { is, stored: stored === 1, ...(error && { error }) };
 }
 
-/** Over 30,000 years, in milliseconds: larger numbers Redis can't add to its clock, or JavaScript writes as `1e+21`. */
-const FOR_EVER = 1e15;
-
 function argumentsOf(entry: StoredEntry | undefined): [text: string, px: string, freshFor: string] {
   if (!entry) return ['', '', ''];
   const { text, px, freshFor = Infinity } = entry;
-  return [text, px < FOR_EVER ? milliseconds(px) : '', freshFor < FOR_EVER ? milliseconds(freshFor) : ''];
+  return [text, px <= FOR_EVER ? milliseconds(px) : '', freshFor <= FOR_EVER ? milliseconds(freshFor) : ''];
 }

@@ -1,6 +1,6 @@
 import type { ExecutionContext } from '@nestjs/common';
 import type { Observable } from 'rxjs';
-import { parseDuration } from '../../core/durations.js';
+import { FOR_EVER, parseDuration } from '../../core/durations.js';
 import { InvalidOptionError } from '../../core/errors.js';
 import type { Key } from '../../core/keys.js';
 import type { OptionNames } from '../../core/option-names.js';
@@ -105,13 +105,11 @@ export function checkCacheResponseOptions<Body>(given: Ttl<Body> | CacheResponse
   };
 }
 
-/** So long an entry without end is fresh, 31 years, so that its age can be told. */
-const FOR_EVER = 1e12;
-
 /** Options that were written for the body, for the response that it is a part of. */
 function ofResponse({ ttl, cacheIf, ...options }: LoadOptions): Pick<CachedRoute, 'load' | 'withTtl'> {
   /** What the user's functions threw, to be thrown where the core asks for the ttl, and tells of it. */
   const failures = new WeakMap<object, unknown>();
+  /** Not `Infinity`: the age of an entry without end can't be told. */
   const msOf = (body: unknown) => Math.min(FOR_EVER, parseDuration(typeof ttl === 'function' ? ttl(body) : ttl, 'ttl'));
   return {
     load: {
