@@ -3,7 +3,7 @@ import type { Clock } from './clock.js';
 import { CommandTimeoutError, EvictionPendingError, InvalidOptionError, StoreReplyError } from './errors.js';
 import type { Events, StoreCommand } from './events.js';
 import { type Eviction, PendingEvictions } from './pending-evictions.js';
-import { PendingReleases, type Release } from './pending-releases.js';
+import { type LeasedRelease, PendingReleases } from './pending-releases.js';
 import type {
   ChangeListener,
   EndReply,
@@ -125,9 +125,14 @@ export class GuardedStore {
     });
   }
 
-  /** One that isn't acknowledged is made up for: without what it was to store, which nobody may know of by then. */
-  end(request: EndRequest): Promise<EndReply> {
-    return this.#inTime('end', () => this.#store.end(request), { failed: () => this.#releases.add(request) });
+  /**
+   * One that isn't acknowledged is made up for: without what it was to store, which nobody may know of by then.
+   *
+   * @param lease of the lock that is to end
+   */
+  end(request: EndRequest, lease: number): Promise<EndReply> {
+    const failed = () => this.#releases.add({ ...request, lease });
+    return this.#inTime('end', () => this.#store.end(request), { failed });
   }
 
   renew(request: RenewRequest): Promise<RenewReply> {
@@ -138,7 +143,7 @@ export class GuardedStore {
   claim(key: string, token: string, lease: number): Promise<void> {
     const by = { claim: token, lease };
     return this.#orRelease(
-      { kind: 'cache', key, token, claimed: true },
+      { kind: 'cache', key, token, lease, claimed: true },
       'replace',
       () => this.#store.replace({ key, by }),
       () => true,
@@ -174,7 +179,7 @@ export class GuardedStore {
    * may have gone another way.
    */
   #orRelease<T>(
-    lock: Release,
+    lock: LeasedRelease,
     command: StoreCommand,
     send: () => Promise<T>,
     took: (reply: T) => boolean,
@@ -191,11 +196,11 @@ export class GuardedStore {
   }
 
   /** @param mayStillBeTaken the request for the lock may run after this */
-  #release({ kind, key, token, claimed }: Release, mayStillBeTaken: boolean): void {
-    const release = { kind, key, token, claimed };
-    this.#store.end(release).then(
-      ({ is }) => is === 'refused' && mayStillBeTaken && this.#releases.add(release),
-      () => this.#releases.add(release),
+  #release(lock: LeasedRelease, mayStillBeTaken: boolean): void {
+    const { kind, key, token, claimed } = lock;
+    this.#store.end({ kind, key, token, claimed }).then(
+      ({ is }) => is === 'refused' && mayStillBeTaken && this.#releases.add(lock),
+      () => this.#releases.add(lock),
     );
   }
 

@@ -96,7 +96,7 @@ export class Lease {
   /** Ends the lease: writes what there is to write and deletes the lock, in one step, only if it is still ours. */
   end(write: Pick<EndRequest, 'entry' | 'outcome' | 'holdOff'> = {}): Promise<EndReply> {
     this.forget();
-    return this.#store.end({ kind: this.#kind, key: this.#key, token: this.token, ...write });
+    return this.#store.end({ kind: this.#kind, key: this.#key, token: this.token, ...write }, this.#lease);
   }
 
   /** Held anew: the next renewal is due after a third of it. As long as that is to come, its end needs no timer of its own. */

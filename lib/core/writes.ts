@@ -64,7 +64,7 @@ export class Writes {
     try {
       await store.claim(key, token, this.#lease);
       replaced?.(true);
-      const end = await store.end({ kind: 'cache', key, token, entry, claimed: true });
+      const end = await store.end({ kind: 'cache', key, token, entry, claimed: true }, this.#lease);
       if (end.is === 'refused') await store.evict(key, 'evict');
       else if (!end.stored) throw new Error(end.error);
     } catch (cause) {

@@ -1,6 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { StoreReplyError } from '../../lib/core/errors.js';
 import { follow } from './loaders.js';
-import { setUp } from './setting.js';
+import { type Setting, setUp } from './setting.js';
 
 describe('a release that the store did not acknowledge', () => {
   test.each(['rejects', 'request lost'] as const)(
@@ -78,5 +79,45 @@ describe('a release that the store did not acknowledge', () => {
     store.fails('end', 'request lost');
     void cache.getOrLoad('other', () => 1, '60s');
     await clock.advance(3_000);
+  });
+
+  const whatHoldsALock: [string, (setting: Setting) => unknown][] = [
+    ['a load', ({ cache }) => cache.getOrLoad('key', () => 1, '60s')],
+    ['a set', ({ cache }) => cache.set('key', 1, '60s').catch(() => {})],
+    ['the lock service', ({ locks }) => locks.acquire('key').then((lock) => lock.release())],
+  ];
+
+  test.each(whatHoldsALock)(
+    '(of %s) is given up once its lease must have ended, if it is answered with errors',
+    async (_, hold) => {
+      const setting = setUp({ defaults: { lease: '3s' } });
+      const { clock, store } = setting;
+      let errors = 0;
+      store.end = () => {
+        errors += 1;
+        return Promise.reject(new StoreReplyError(new Error('NOPERM')));
+      };
+      await hold(setting);
+      await clock.advance(2_900);
+      expect(errors).toBeGreaterThan(10);
+      await clock.advance(500);
+      const sent = errors;
+      await clock.advance(10_000);
+      expect(errors).toBe(sent);
+    },
+  );
+
+  test('is not given up as long as there is no answer: a frozen server may still take the lock', async () => {
+    const setting = setUp({ defaults: { lease: '3s' } });
+    const { clock, store, locks, server } = setting;
+    store.fails('lead', 'request lost');
+    store.fails('end', 'rejects');
+    const refused = follow(locks.tryAcquire('key'));
+    await clock.advance(20_000);
+    expect(refused.error).toMatchObject({ code: 'LOCK_UNAVAILABLE' });
+    server.locks.set('lock key', { token: `${store.process}#1`, followers: new Set(), fencingToken: 1 }, 60_000);
+    store.works('end');
+    await clock.advance(1_000);
+    expect(setting.lockOf('key', 'lock')).toBeUndefined();
   });
 });

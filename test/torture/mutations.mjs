@@ -173,8 +173,8 @@ export const MUTATIONS = [
   {
     name: 'guard: a release that fails is not made up for',
     file: 'core/guarded-store.ts',
-    from: 'this.#releases.add(request);',
-    to: '',
+    from: "const failed = () => this.#releases.add({ ...request, lease });\n    return this.#inTime('end'",
+    to: "const failed = () => void lease;\n    return this.#inTime('end'",
     finds: ['no lock outlives its attempt'],
   },
   {
