@@ -193,7 +193,7 @@ describe('N3: base and subclass', () => {
         return this.load(id);
       }
     }
-    const Audited = <B extends abstract new (...args: any[]) => Repository<string>>(Base: B) => {
+    const Audited = (Base: abstract new () => Repository<string>) => {
       abstract class Mixin extends Base {
         override async load(id: string): Promise<string> {
           return `audited ${id}`;

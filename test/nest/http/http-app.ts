@@ -38,7 +38,7 @@ export interface RawResponse {
   readonly headers: NodeJS.Dict<string | string[]>;
   readonly body: string;
   /** The body, read as JSON. */
-  readonly json: any;
+  readonly json: Readonly<Record<string, unknown>>;
 }
 
 /** Sends a request whose path and headers no client library has touched. */

@@ -396,7 +396,10 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     const { get, warnings } = await start(platform, [echoOn(platform)]);
     for (const name of UNKNOWN_HEADERS) {
       for (const value of ['ada', 'bob', 'ada'])
-        expect((await get('/cached/who', { headers: { [name]: value } })).json.headers[name.toLowerCase()]).toBe(value);
+        expect((await get('/cached/who', { headers: { [name]: value } })).json.headers).toHaveProperty(
+          [name.toLowerCase()],
+          value,
+        );
     }
     expect(runs).toBe(3 * UNKNOWN_HEADERS.length);
     const said = warnings();
@@ -469,7 +472,7 @@ describe.each(PLATFORMS)('on %s', (platform) => {
     );
     for (const path of ['/cached/translated', '/cached/secret']) {
       for (const language of ['en', 'de', 'en'])
-        expect((await get(path, { headers: { 'x-lang': language } })).json.headers['x-lang']).toBe(language);
+        expect((await get(path, { headers: { 'x-lang': language } })).json.headers).toHaveProperty('x-lang', language);
     }
     expect(runs).toBe(2 + 3);
   });

@@ -118,7 +118,7 @@ describe.each(PLATFORMS)('on %s', (platform: Platform) => {
   it('T2: a stale answer is refreshed for all', async () => {
     const { get } = await startSeveral(2);
     await get(0, '/pages/stale/1');
-    await eventually(async () => (await get(1, '/pages/stale/1')).json.run > 1, { within: 20_000 });
+    await eventually(async () => Number((await get(1, '/pages/stale/1')).json.run) > 1, { within: 20_000 });
     const { json } = await get(0, '/pages/stale/1');
     expect(json.run).toBeGreaterThan(1);
   });

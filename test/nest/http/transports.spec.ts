@@ -100,7 +100,7 @@ describe('GraphQL', () => {
         body: JSON.stringify({ query }),
       });
       if (json.errors) throw new Error(JSON.stringify(json.errors));
-      return json.data;
+      return json.data as Record<string, unknown>;
     };
     return { ask, logger };
   }
