@@ -73,6 +73,24 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
     };
     const text = formatEntry('"value"', 12);
 
+    // Not at the end: after a long reply ioredis's parser has a timer for a second, which keeps jest's process from ending.
+    describe('any text', () => {
+      test.each([
+        ['nothing', ''],
+        ['100 kB', 'päylöad '.repeat(13_000)],
+        ['all of ASCII', String.fromCharCode(...Array(128).keys())],
+        ['what lies beyond', '\u0080\u00ff\u0800\uffff\ufffd👩‍👩‍👧‍👦\u2028\u202e'],
+        ['what looks like our own', '1;;1;1;a,b#c;'],
+      ])('comes back as it was: %s', async (_name, payload) => {
+        newKey();
+        const entry = formatEntry(payload, 3);
+        await fill(first, entry);
+        expect(await read(second)).toBe(entry);
+        expect(await lead(second)).toEqual({ is: 'hit', text: entry });
+        expect((await second.read([key, key])).texts).toEqual([entry, entry]);
+      });
+    });
+
     describe('read', () => {
       test('answers in the order of the keys', async () => {
         const [a, missing, b] = [newKey(), 'never stored', newKey()];
@@ -496,23 +514,6 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         await pass(200);
         expect(await first.renew({ ...lock, key, token, lease: 10_000 })).toBe('gone');
         expect(await lead(second, lock)).toMatchObject({ is: 'leading' });
-      });
-    });
-
-    describe('any text', () => {
-      test.each([
-        ['nothing', ''],
-        ['100 kB', 'päylöad '.repeat(13_000)],
-        ['all of ASCII', String.fromCharCode(...Array(128).keys())],
-        ['what lies beyond', '\u0080\u00ff\u0800\uffff\ufffd👩‍👩‍👧‍👦\u2028\u202e'],
-        ['what looks like our own', '1;;1;1;a,b#c;'],
-      ])('comes back as it was: %s', async (_name, payload) => {
-        newKey();
-        const entry = formatEntry(payload, 3);
-        await fill(first, entry);
-        expect(await read(second)).toBe(entry);
-        expect(await lead(second)).toEqual({ is: 'hit', text: entry });
-        expect((await second.read([key, key])).texts).toEqual([entry, entry]);
       });
     });
 
