@@ -1,5 +1,11 @@
 import type { Client } from './client.js';
-import type { Script } from './script.js';
+
+/** A Lua script, sent as EVALSHA and, where the server doesn't know it yet, as EVAL. */
+export interface Script {
+  /** The name of the method it becomes on a client. */
+  readonly name: string;
+  readonly lua: string;
+}
 
 /** So many calls are one script at most, so that it holds nobody else up for more than a millisecond. */
 const MOST_CALLS = 50;

@@ -1,13 +1,8 @@
 import type { Client } from './client.js';
 import { gatherWrites } from './gather-writes.js';
-import { callScript, ScriptBatches } from './script-batches.js';
+import { callScript, type Script, ScriptBatches } from './script-batches.js';
 
-/** A Lua script, sent as EVALSHA and, where the server doesn't know it yet, as EVAL. */
-export interface Script {
-  /** The name of the method it becomes on a client. */
-  readonly name: string;
-  readonly lua: string;
-}
+export type { Script };
 
 const batched = new WeakMap<Client, ScriptBatches>();
 
