@@ -11,7 +11,7 @@ const USAGE = `npm run bench -- [workload …] [options]
   --quick         fewer workloads, systems, calls and rounds: under 3 minutes, for a glance
   --only a,b      these systems
   --skip a,b      all but these
-  --rounds N      by default 5, with --quick 1
+  --rounds N      by default 3, with --quick 1
   --count N       calls of a sample, in workloads that have such a number
   --hurry         doesn't wait for a quiet machine, and takes no sample again; --quick neither
   --out FOLDER    where JSON and charts go; by default bench/results for whole runs, else bench/results/partial
@@ -22,7 +22,7 @@ In place of a workload:
   docs            writes what bench/results has to docs/performance.md; with --check, only says whether it is there`;
 
 /** With fewer, or with some systems left out, numbers say nothing that should be published. */
-const ROUNDS = 5;
+const ROUNDS = 3;
 
 try {
   await main();

@@ -17,7 +17,7 @@ export const locks = {
       const samples = [];
       for (const callers of numbers.callers) {
         const taken = { count: numbers.count, callers };
-        await process.call('locks', { ...taken, prefix: 'warm-up', count: Math.ceil(taken.count / 2) });
+        await process.call('locks', { ...taken, prefix: 'warm-up', count: 2 * taken.count });
         const sample = await quietest({ pids: [process.pid, redis.pid], hurry }, async (attempt) => {
           const prefix = `lock ${round}.${callers}.${attempt}:`;
           const metered = await meter(redis, [process], () => process.call('locks', { ...taken, prefix }));

@@ -16,7 +16,7 @@ export const miss = {
     await redis.empty();
     return withProcesses(1, redis, system, {}, async ([process]) => {
       const { count, callers } = numbers;
-      await process.call('calls', { prefix: 'warm-up', cold: true, count: Math.ceil(count / 4), callers });
+      await process.call('calls', { prefix: 'warm-up', cold: true, count, callers });
       return quietest({ pids: [process.pid, redis.pid], hurry }, async (attempt) => {
         const calls = { prefix: `${round}.${attempt}:`, cold: true, count, callers };
         const metered = await meter(redis, [process], () => process.call('calls', calls));
