@@ -1,10 +1,10 @@
 import { HttpException } from '@nestjs/common';
-import { defaultIfEmpty, lastValueFrom, type Observable, of } from 'rxjs';
+import { defaultIfEmpty, defer, EMPTY, finalize, lastValueFrom, mergeMap, type Observable, of } from 'rxjs';
 import type { Key } from '../../core/keys.js';
 import type { Provenance } from '../../core/provenance.js';
 import { addCacheStatus, addVary, type CacheStatus, setValidity } from './cache-headers.js';
 import { detach } from './detached-response.js';
-import { beforeHead, type HttpRequest, type HttpResponse, isAnswered, listOf, whenOver } from './exchange.js';
+import { beforeHead, DETACHED, type HttpRequest, type HttpResponse, isAnswered, listOf, whenOver } from './exchange.js';
 import { hasIdentityWord, type Identity, identityHeaders, unnamedIdentity } from './identity.js';
 import { loadResponse, staleWindowsOf, whyNotStored } from './load-response.js';
 import { requestKey } from './request-key.js';
@@ -24,7 +24,7 @@ import {
 } from './shared-response.js';
 
 /** Answers a request from the cache, or by its handler, and says in headers what was done. */
-export async function answerHttp(call: RouteCall): Promise<Observable<unknown>> {
+export function answerHttp(call: RouteCall): Observable<unknown> {
   const { context, next, route } = call;
   const request = context.switchToHttp().getRequest<HttpRequest>();
   const response = context.switchToHttp().getResponse<HttpResponse>();
@@ -42,7 +42,10 @@ export async function answerHttp(call: RouteCall): Promise<Observable<unknown>> 
   if (route.key && own === undefined) return pass(call, response, { is: 'bypass', why: 'key' });
 
   const shared = new SharedRequest(call, request, response, vary, route.key !== undefined || identity.length > 0);
-  return (await shared.answer(own)) ?? next.handle();
+  return defer(() => shared.answer(own)).pipe(
+    mergeMap((answer) => answer ?? next.handle()),
+    finalize(() => shared.leave()),
+  );
 }
 
 /** What every response varies by. */
@@ -62,10 +65,14 @@ const VARY_OF_MIDDLEWARE = new Set([
   'access-control-request-headers',
 ]);
 
+/** Where a response keeps what middleware says that it varies by. */
+const TOLD = Symbol('stampede cache: vary of middleware');
+
 /** The headers that belong to the key: what the route names, what its handler takes, what middleware says it looks at. */
-function variesBy({ route, facts }: RouteCall, response: HttpResponse): ReadonlySet<string> {
-  const told = listOf(response.getHeader('vary')).filter((name) => !VARY_OF_MIDDLEWARE.has(name));
-  return new Set([...route.vary, ...facts.headers, ...told]);
+function variesBy({ route, facts }: RouteCall, response: HttpResponse & { [TOLD]?: string[] }): ReadonlySet<string> {
+  // Before we add to it: who asks again, after a failure, finds what we said.
+  response[TOLD] ??= listOf(response.getHeader('vary')).filter((name) => !VARY_OF_MIDDLEWARE.has(name));
+  return new Set([...route.vary, ...facts.headers, ...response[TOLD]]);
 }
 
 /** Why this request is for its handler, if it is. */
@@ -142,6 +149,9 @@ class SharedRequest {
   #provenance: Provenance | undefined;
   #runs = 0;
   #own: OwnRun | undefined;
+  #isLeft = false;
+  /** Settles when the handler can no longer be seen to write to a response that is answered otherwise. */
+  #detached: Promise<void> | undefined;
 
   constructor(
     call: RouteCall,
@@ -168,6 +178,7 @@ class SharedRequest {
       reload,
       told: (provenance) => this.#tell(provenance),
     });
+    if (this.#isLeft) return EMPTY;
     // What this request's own handler made is answered as it is: a serializer outside may want to know its classes.
     if (this.#own) return this.#answerOwn(this.#own, reload);
     if ('isPrivate' in found) {
@@ -194,7 +205,7 @@ class SharedRequest {
   /** Runs the handler, and says what others may get of it. */
   async #run(): Promise<RouteResponse> {
     const { next, route, warn } = this.#call;
-    const isBackground = this.#provenance !== undefined;
+    const isBackground = this.#isLeft || this.#provenance !== undefined;
     if (isBackground) {
       await whenOver(this.#response);
       detach(this.#response, this.#before);
@@ -202,6 +213,7 @@ class SharedRequest {
     this.#runs += 1;
     try {
       const body = await lastValueFrom(next.handle().pipe(defaultIfEmpty(undefined)));
+      await this.#detached;
       const { headers } = route;
       const { session } = this.#request;
       const shared: RouteResponse = isAnswered(this.#response)
@@ -226,7 +238,13 @@ class SharedRequest {
   }
 
   get #isAnsweredOtherwise(): boolean {
-    return this.#provenance !== undefined && this.#provenance.is !== 'load';
+    return this.#isLeft || (this.#provenance !== undefined && this.#provenance.is !== 'load');
+  }
+
+  /** It has been answered, or whoever asked for the answer has given up, as a time limit outside does. */
+  leave(): void {
+    this.#isLeft = true;
+    if (this.#runs > 0) this.#leaveRunning();
   }
 
   #tell(provenance: Provenance): void {
@@ -235,11 +253,22 @@ class SharedRequest {
     if (this.#runs > 0 && provenance.is !== 'load') this.#leaveRunning();
   }
 
-  /** The handler is at work on this response, but an old one is answered, since it takes too long. */
+  /** The handler is at work on this response, but an old one is answered, or an error, since it takes too long. */
   #leaveRunning(): void {
+    if (this.#detached) return;
     const soFar = before(this.#response, undefined);
     undo(this.#response, this.#before);
-    beforeHead(this.#response, () => queueMicrotask(() => detach(this.#response, soFar)));
+    this.#detached = new Promise((resolve) => {
+      const detachOnce = () => {
+        resolve();
+        if (DETACHED in this.#response) return;
+        // What the handler has set meanwhile is on this response, and can't be told from the rest that is.
+        const isPersonal = setsCookies(this.#response) || forbidsSharing(this.#response);
+        detach(this.#response, isPersonal ? { ...soFar, headers: { 'cache-control': 'private' } } : soFar);
+      };
+      beforeHead(this.#response, () => queueMicrotask(detachOnce));
+      void whenOver(this.#response).then(detachOnce);
+    });
   }
 
   #describe(shared: SharedResponse, status: Exclude<CacheStatus, { is: 'bypass' | 'method' }>): void {

@@ -7,7 +7,7 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
-import type { Observable } from 'rxjs';
+import { defer, finalize, type Observable } from 'rxjs';
 import type { CacheAccess } from '../cache-access.js';
 import { cacheAccessToken } from '../tokens.js';
 import { answerHttp } from './answer-http.js';
@@ -16,13 +16,13 @@ import { CACHED_ROUTE, type CachedRoute } from './cache-response-options.js';
 import type { RouteCall } from './route-call.js';
 import { factsOf, type RouteFacts } from './route-metadata.js';
 
-/** Marks a call that one of our interceptors has. A second one would wait for the first, which waits for it. */
-const TAKEN = Symbol('stampede cache: call taken');
+/** How many runs of its handler one of our interceptors has begun: inside of those, a second one would wait for the first. */
+const RUNS = Symbol('stampede cache: runs');
 
 /** Clients may send any number of others. */
 const MOST_HEADERS_SAID = 10;
 
-type TakableContext = ExecutionContext & { [TAKEN]?: true };
+type RunningContext = ExecutionContext & { [RUNS]?: number };
 
 /**
  * Answers requests of handlers that have `@CacheResponse()` from the cache. That decorator applies it; apply it globally as
@@ -45,13 +45,12 @@ export class CacheAsideInterceptor implements NestInterceptor {
     this.#cache = (this.constructor as { [CACHE]?: string })[CACHE];
   }
 
-  async intercept(context: TakableContext, next: CallHandler): Promise<Observable<unknown>> {
+  async intercept(context: RunningContext, next: CallHandler): Promise<Observable<unknown>> {
     const route = routeOf(context);
-    if (!route || route.cache !== this.#cache || context[TAKEN]) return next.handle();
-    context[TAKEN] = true;
+    if (!route || route.cache !== this.#cache || context[RUNS]) return next.handle();
     const facts = this.#factsOf(context);
     const warn: RouteCall['warn'] = (what, kind) => this.#warn(facts.name, what, kind);
-    const call: RouteCall = { context, next, route, facts, access: this.#access, warn };
+    const call: RouteCall = { context, next: counting(context, next), route, facts, access: this.#access, warn };
     return context.getType() === 'http' ? answerHttp(call) : answerMessage(call);
   }
 
@@ -75,6 +74,20 @@ export class CacheAsideInterceptor implements NestInterceptor {
     this.#warned.add(line);
     this.#access.logger.warn(line);
   }
+}
+
+/** An interceptor outside may ask again, after a failure: that is no call inside of ours, and is ours as well. */
+function counting(context: RunningContext, next: CallHandler): CallHandler {
+  const add = (runs: number) => {
+    context[RUNS] = (context[RUNS] ?? 0) + runs;
+  };
+  return {
+    handle: () =>
+      defer(() => {
+        add(1);
+        return next.handle();
+      }).pipe(finalize(() => add(-1))),
+  };
 }
 
 /** Where the class of a named cache's interceptor keeps the name. */
