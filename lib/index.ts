@@ -77,7 +77,14 @@ export { CacheNotInjectedError } from './nest/errors.js';
 export type { EvictedKeys, EvictionKeys } from './nest/evicted-keys.js';
 export { CacheAsideInterceptor } from './nest/http/cache-aside.interceptor.js';
 export { CacheResponse, type RouteHandlerDecorator } from './nest/http/cache-response.decorator.js';
-export type { BodyOf, CacheControl, CacheResponseOptions, RouteHandler } from './nest/http/cache-response-options.js';
+export type {
+  BodyOf,
+  CacheControl,
+  CacheResponseOptions,
+  CacheResponseProfileOptions,
+  CacheResponseSettings,
+  RouteHandler,
+} from './nest/http/cache-response-options.js';
 export { httpErrorCodec } from './nest/http-error-codec.js';
 export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
 export type { CacheAsideManySettings, IdKeyFunction, IdOf, ManyMethod, ValueOf } from './nest/many-method.js';

@@ -107,23 +107,22 @@ const PUT_NAMES: OptionNames<CachePutProfileOptions> = {
 };
 const LOCK_NAMES: OptionNames<WithLockOptions> = { lease: true, renew: true, wait: true, ...CHOICE };
 
-/** The options of a load in a decorator; `@CacheAside` and `@CacheResponse` have some more. */
-export const CACHE_ASIDE_NAMES: OptionNames<CacheAsideOptions> = {
+/** The options of `@CacheAside`; `@CacheAsideMany` and `@CacheResponse` have some more. */
+export const CACHE_ASIDE_NAMES: OptionNames<CacheAsideProfileOptions> = {
   ...LOAD_POLICY_NAMES,
   ttl: true,
   cacheIf: true,
+  profile: true,
   ...CHOICE,
 };
 
-const ASIDE_NAMES: OptionNames<CacheAsideProfileOptions> = { ...CACHE_ASIDE_NAMES, profile: true };
-
 /** @throws InvalidOptionError naming the option */
 export function checkCacheAsideOptions<T>(given: CacheAsideSettings<T>): CheckedProfile<Caching<T>> {
-  const { cache, options } = split(given, ASIDE_NAMES, '@CacheAside');
+  const { cache, options } = split(given, CACHE_ASIDE_NAMES, '@CacheAside');
   return { cache, options, profile: checkCaching(options) };
 }
 
-const MANY_NAMES: OptionNames<CacheAsideManyProfileOptions> = { ...ASIDE_NAMES, errors: true, returns: true };
+const MANY_NAMES: OptionNames<CacheAsideManyProfileOptions> = { ...CACHE_ASIDE_NAMES, errors: true, returns: true };
 
 /** @throws InvalidOptionError naming the option */
 export function checkCacheAsideManyOptions<T>(
@@ -142,8 +141,11 @@ export function checkCachePutOptions<T>(given: CachePutSettings<T>): CheckedProf
   return { cache, options, profile: checkCaching(options) };
 }
 
-/** @returns the name of the profile, which the cache knows */
-function checkCaching<T>(options: Caching<T> | SetCaching<T>): string | undefined {
+/**
+ * @returns the name of the profile, which the cache knows
+ * @throws InvalidOptionError naming the option
+ */
+export function checkCaching<T>(options: Caching<T> | SetCaching<T>): string | undefined {
   if (typeof options === 'string' && isProfileName(options)) return options;
   const { profile, ...others } = Object(options) as Partial<ProfiledOptions<T>>;
   if (profile === undefined) {

@@ -34,13 +34,18 @@ export function getOrLoadManyWith(caching: Caching<unknown>, errors: OnKeyError)
 }
 
 /** Options over the defaults of each cache, resolved at the first call. */
-export function resolveOnce<T>(options: Caching<T>): (cache: StampedeCache) => ResolvedLoadOptions {
-  const resolved = new WeakMap<StampedeCache, ResolvedLoadOptions>();
+function resolveOnce<T>(options: Caching<T>): (cache: StampedeCache) => ResolvedLoadOptions {
+  return onceForEach((cache) => cache.resolve(options));
+}
+
+/** What is the same for all calls of a cache, made at the first. */
+export function onceForEach<T extends object>(make: (cache: StampedeCache) => T): (cache: StampedeCache) => T {
+  const made = new WeakMap<StampedeCache, T>();
   return (cache) => {
-    let known = resolved.get(cache);
+    let known = made.get(cache);
     if (!known) {
-      known = cache.resolve(options);
-      resolved.set(cache, known);
+      known = make(cache);
+      made.set(cache, known);
     }
     return known;
   };

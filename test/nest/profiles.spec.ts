@@ -1,13 +1,15 @@
 import { describe, expect, it } from '@jest/globals';
 import { Controller, Get, Injectable, Module, type ModuleMetadata, Scope, type Type } from '@nestjs/common';
-import { CacheAside, CachePut, StampedeCache, StampedeCacheModule } from 'nestjs-stampede-cache';
+import { CacheAside, CachePut, CacheResponse, StampedeCache, StampedeCacheModule } from 'nestjs-stampede-cache';
 import { createTestKit, expectLoads } from 'nestjs-stampede-cache/testing';
-import { bootError, startApp } from './apps.js';
+import { bootError, listen, startApp } from './apps.js';
 
 declare module 'nestjs-stampede-cache' {
   interface CacheProfiles {
     products: true;
     sessions: true;
+    pages: true;
+    odd: true;
   }
 }
 
@@ -67,6 +69,66 @@ describe('profiles of a decorator', () => {
   });
 });
 
+describe('profiles of @CacheResponse', () => {
+  let runs = 0;
+  @Controller()
+  @CacheResponse('pages')
+  class Pages {
+    @Get('default')
+    async byDefault(): Promise<object> {
+      return { run: ++runs };
+    }
+    @Get('short')
+    @CacheResponse({ profile: 'pages', ttl: '1s', query: ['page'] })
+    async short(): Promise<object> {
+      return { run: ++runs };
+    }
+    @Get('never')
+    @CacheResponse({ profile: 'pages', cacheIf: () => false })
+    async never(): Promise<object> {
+      return { run: ++runs };
+    }
+    @Get('odd')
+    @CacheResponse('odd')
+    async odd(): Promise<object> {
+      return { run: ++runs };
+    }
+  }
+
+  it('say how responses are kept, of what is in the body; what the route says goes before', async () => {
+    const of = (body: unknown) => (body as { run: number }).run;
+    const kit = createTestKit({
+      defaults: { isolate: 'none' },
+      profiles: {
+        pages: { ttl: '60s', staleWhileRevalidate: '10s', isolate: 'none' },
+        odd: { ttl: (body) => `${of(body)}s`, cacheIf: (body) => of(body) % 2 === 1 },
+      },
+    });
+    const { url } = await listen({ imports: [kit.module], controllers: [Pages] });
+    const get = async (path: string) => {
+      const response = await fetch(`${url}/${path}`);
+      const { headers } = response;
+      return [
+        ((await response.json()) as { run: number }).run,
+        headers.get('cache-status'),
+        headers.get('cache-control'),
+      ];
+    };
+    const validity = 'public, max-age=60, stale-while-revalidate=10';
+    expect(await get('default')).toEqual([1, 'stampede; fwd=miss; stored; ttl=60', validity]);
+    await kit.clock.advance('20s');
+    expect(await get('default')).toEqual([1, 'stampede; hit; ttl=40', validity]);
+    expect(await get('short?page=1')).toEqual([2, 'stampede; fwd=miss; stored; ttl=1', validity.replace('60', '1')]);
+    expect(await get('short?page=1&x=2')).toEqual([2, 'stampede; hit; ttl=1', validity.replace('60', '1')]);
+    expect(await get('never')).toEqual([3, 'stampede; fwd=miss', null]);
+    expect(await get('never')).toEqual([4, 'stampede; fwd=miss', null]);
+    expect(await get('odd')).toEqual([5, 'stampede; fwd=miss; stored; ttl=5', 'public, max-age=5']);
+    expect(await get('odd')).toEqual([5, 'stampede; hit; ttl=5', 'public, max-age=5']);
+    await kit.clock.advance('6s');
+    expect(await get('odd')).toEqual([6, 'stampede; fwd=miss', null]);
+  });
+});
+
 describe('a profile that there is not', () => {
   function userOf(scope: Scope): Type<object> {
     @Injectable({ scope })
@@ -93,6 +155,22 @@ describe('a profile that there is not', () => {
     @CacheAside(() => 'right', 'products')
     async right(): Promise<void> {}
   }
+  @Controller('page')
+  class Page {
+    @CacheResponse({ profile: 'prodcts' as never, vary: ['accept-language'] })
+    @Get()
+    async page(): Promise<string> {
+      return 'value';
+    }
+  }
+  @CacheResponse('prodcts' as never)
+  @Controller('pages')
+  class Pages {
+    @Get()
+    async page(): Promise<string> {
+      return 'value';
+    }
+  }
   class InheritingWithItsOwn extends Several {
     @CacheAside(() => 'sub', 'sessions')
     async another(): Promise<void> {}
@@ -108,6 +186,8 @@ describe('a profile that there is not', () => {
     ['inherited', () => ({ imports: imports(), providers: [InheritingWithItsOwn] }), 'Several.wrong'],
     ['a subclass', () => ({ imports: imports(), providers: [Inheriting] }), 'Service.find'],
     ['a controller', () => ({ imports: imports(), controllers: [Route] }), 'Route.find'],
+    ['a response', () => ({ imports: imports(), controllers: [Page] }), 'Page.page'],
+    ['all responses of a controller', () => ({ imports: imports(), controllers: [Pages] }), 'Pages'],
     [
       'a provider under another token',
       () => ({ imports: imports(), providers: [{ provide: 'service', useClass: userOf(Scope.DEFAULT) }] }),
@@ -149,5 +229,6 @@ describe('what a decorator says of a profile', () => {
     ['tll', { profile: 'products', tll: 1 }],
   ])('is checked at decoration: %s of %p', (option, options) => {
     expect(() => CacheAside(() => 'key', options as never)).toThrow(expect.objectContaining({ option }));
+    expect(() => CacheResponse(options as never)).toThrow(expect.objectContaining({ option }));
   });
 });

@@ -2,6 +2,7 @@ import {
   CacheAside,
   type CacheProfile,
   CachePut,
+  CacheResponse,
   type ProfileName,
   type StampedeCache,
   StampedeCacheModule,
@@ -59,6 +60,25 @@ describe('profiles', () => {
     expect(cache.getOrLoad('key', () => 1, { profile: 'products', wait: '1s' })).type.toBe<Promise<number>>();
     expect(cache.set('key', 1, 'products')).type.toBe<Promise<void>>();
     expect(cache.set('key', 1, { profile: 'products', ttlJitter: 0.1 })).type.toBe<Promise<void>>();
+  });
+
+  test('are given to @CacheResponse in the same way', () => {
+    @CacheResponse('products')
+    class Pages {
+      @CacheResponse('sessions')
+      page(): Product {
+        return { id: '', hot: true };
+      }
+      @CacheResponse({ profile: 'products', vary: ['accept-language'], ttl: ({ hot }) => (hot ? '1s' : '60s') })
+      async hot(): Promise<Product> {
+        return { id: '', hot: true };
+      }
+    }
+    expect<typeof Pages>().type.toBeConstructableWith();
+    expect(CacheResponse).type.not.toBeCallableWith('prodcts');
+    expect(CacheResponse).type.not.toBeCallableWith({ profile: 'prodcts' });
+    expect(CacheResponse).type.not.toBeCallableWith({ profile: 'products', vari: [] });
+    expect(CacheResponse).type.not.toBeCallableWith({ vary: ['accept-language'] });
   });
 
   test('that there are not do not compile', () => {

@@ -204,7 +204,7 @@ class SharedRequest {
 
   /** Runs the handler, and says what others may get of it. */
   async #run(): Promise<RouteResponse> {
-    const { next, route, warn } = this.#call;
+    const { next, route, warn, access } = this.#call;
     const isBackground = this.#isLeft || this.#provenance !== undefined;
     if (isBackground) {
       await whenOver(this.#response);
@@ -225,7 +225,7 @@ class SharedRequest {
             whyNotStored: (inner) => whyNotStored(this.#call, inner),
             warn,
           });
-      const timed = 'isPrivate' in shared ? shared : route.withTtl(shared, body);
+      const timed = 'isPrivate' in shared ? shared : route.keepingIn(access.cache).withTtl(shared, body);
       if (!this.#isAnsweredOtherwise) this.#own = { body, shared: timed };
       return timed;
     } catch (error) {

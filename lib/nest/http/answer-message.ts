@@ -24,7 +24,7 @@ export async function answerMessage(call: RouteCall): Promise<Observable<unknown
     const made = await lastValueFrom(next.handle().pipe(toArray()));
     values = made;
     const why = whyNotStored(call, made);
-    if (why === undefined) return route.withTtl({ status: 200, body: made }, made.at(-1));
+    if (why === undefined) return route.keepingIn(call.access.cache).withTtl({ status: 200, body: made }, made.at(-1));
     warn(`answers with ${why}, and only plain data is stored. Return plain data, or choose a codec that knows it.`);
     return { isPrivate: true };
   });

@@ -1,10 +1,11 @@
 import { applyDecorators, SetMetadata, UseInterceptors } from '@nestjs/common';
-import type { Ttl } from '../../core/options.js';
+import { noteProfile } from '../profile-uses.js';
 import { interceptorOf } from './cache-aside.interceptor.js';
 import {
   type BodyOf,
   CACHED_ROUTE,
-  type CacheResponseOptions,
+  type CachedRoute,
+  type CacheResponseSettings,
   checkCacheResponseOptions,
   type RouteHandler,
 } from './cache-response-options.js';
@@ -30,7 +31,8 @@ export interface RouteHandlerDecorator<H extends RouteHandler> {
  *
  * On a GraphQL query's resolver, or a handler of messages, it needs `key`, and does nothing without.
  *
- * @param options the `ttl` (milliseconds, `'60s'`, or a function of the body), or options with it; `false` for none
+ * @param options the `ttl` (milliseconds, `'60s'`, or a function of the body), the name of a profile of the module's, or options;
+ * `false` for none
  * @throws InvalidOptionError where it is written, for an option that can't be one
  * @example
  * @Get(':id')
@@ -38,12 +40,24 @@ export interface RouteHandlerDecorator<H extends RouteHandler> {
  * find(@Param('id') id: string): Promise<Product> { … }
  */
 export function CacheResponse<H extends RouteHandler>(
-  options: Ttl<BodyOf<H>> | CacheResponseOptions<BodyOf<H>> | false,
+  options: CacheResponseSettings<BodyOf<H>> | false,
 ): RouteHandlerDecorator<H> {
   if (options === false) return SetMetadata(CACHED_ROUTE, false) as RouteHandlerDecorator<H>;
   const route = checkCacheResponseOptions(options);
   return applyDecorators(
     SetMetadata(CACHED_ROUTE, route),
     UseInterceptors(interceptorOf(route.cache)),
+    noteProfileOf(route),
   ) as RouteHandlerDecorator<H>;
+}
+
+/** For the check at boot. */
+function noteProfileOf({ cache, profile }: CachedRoute): ClassDecorator & MethodDecorator {
+  return (target: object, property?: string | symbol) => {
+    if (profile === undefined) return;
+    const isController = typeof target === 'function';
+    const controller = isController ? target : target.constructor;
+    const where = property === undefined ? controller.name : `${controller.name}.${String(property)}`;
+    noteProfile(isController ? target.prototype : target, { cache, profile, where });
+  };
 }

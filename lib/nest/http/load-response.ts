@@ -1,9 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import { jsonCodec } from '../../core/codec.js';
 import type { Provenance } from '../../core/provenance.js';
-import type { ResolvedLoadOptions } from '../../core/resolved-options.js';
-import { StampedeCache } from '../../core/stampede-cache.js';
-import type { CachedRoute } from './cache-response-options.js';
 import { whyNotPlain } from './plain-body.js';
 import type { RouteCall } from './route-call.js';
 import type { RouteResponse } from './shared-response.js';
@@ -23,9 +20,9 @@ export function loadResponse(
   load: () => Promise<RouteResponse>,
   { told, reload }: Wishes = {},
 ): Promise<RouteResponse> {
-  const options = optionsOf(route, cache);
-  if (!options) return cache.getOrLoad(key, load, route.load);
-  return cache.getOrLoadResolved(key, load, { ...options, told, reload });
+  const { given, resolved } = route.keepingIn(cache);
+  if (!resolved) return cache.getOrLoad(key, load, given);
+  return cache.getOrLoadResolved(key, load, { ...resolved, told, reload });
 }
 
 /** The windows in which an old response may be answered, in milliseconds. */
@@ -33,7 +30,7 @@ export function staleWindowsOf({ access: { cache }, route }: Pick<RouteCall, 'ac
   readonly staleWhileRevalidate: number;
   readonly staleIfError: number;
 } {
-  const { staleWhileRevalidate = 0, staleIfError = 0 } = optionsOf(route, cache) ?? {};
+  const { staleWhileRevalidate = 0, staleIfError = 0 } = route.keepingIn(cache).resolved ?? {};
   return { staleWhileRevalidate, staleIfError };
 }
 
@@ -46,16 +43,11 @@ export function whyNotStored(
   body: unknown,
 ): string | undefined {
   const why = whyNotPlain(body);
-  const codec = optionsOf(route, cache)?.codec;
+  const codec = route.keepingIn(cache).resolved?.codec;
   if (why === undefined || codec === undefined || codec === jsonCodec) return why;
   try {
     return isDeepStrictEqual(codec.decode(codec.encode(body)), body) ? undefined : why;
   } catch {
     return why;
   }
-}
-
-/** `undefined` for what a test has put in the cache's place, which has only what is public. */
-function optionsOf(route: CachedRoute, cache: StampedeCache): ResolvedLoadOptions | undefined {
-  return cache instanceof StampedeCache ? route.optionsIn(cache) : undefined;
 }
