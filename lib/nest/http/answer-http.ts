@@ -4,7 +4,16 @@ import type { Key } from '../../core/keys.js';
 import type { Provenance } from '../../core/provenance.js';
 import { addCacheStatus, addVary, type CacheStatus, setValidity } from './cache-headers.js';
 import { detach } from './detached-response.js';
-import { beforeHead, DETACHED, type HttpRequest, type HttpResponse, isAnswered, listOf, whenOver } from './exchange.js';
+import {
+  beforeHead,
+  DETACHED,
+  type HttpRequest,
+  type HttpResponse,
+  isAnswered,
+  leftOn,
+  listOf,
+  whenOver,
+} from './exchange.js';
 import { hasIdentityWord, type Identity, identityHeaders, unnamedIdentity } from './identity.js';
 import { loadResponse, staleWindowsOf, whyNotStored } from './load-response.js';
 import { requestKey } from './request-key.js';
@@ -165,7 +174,7 @@ class SharedRequest {
     this.#response = response;
     this.#vary = vary;
     this.#isPrivate = !call.route.isShared && isPrivate;
-    this.#before = before(response, request.session);
+    this.#before = before(response, leftOn(request, 'session'));
   }
 
   /** `undefined` when what was found is for somebody else. */
@@ -215,7 +224,7 @@ class SharedRequest {
       const body = await lastValueFrom(next.handle().pipe(defaultIfEmpty(undefined)));
       await this.#detached;
       const { headers } = route;
-      const { session } = this.#request;
+      const session = leftOn(this.#request, 'session');
       const shared: RouteResponse = isAnswered(this.#response)
         ? { isPrivate: true }
         : share(body, this.#response, this.#before, {

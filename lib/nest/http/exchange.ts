@@ -14,7 +14,14 @@ export interface HttpRequest {
   readonly user?: unknown;
   readonly auth?: unknown;
   readonly session?: unknown;
+  /** Fastify: Node's own, which is the one that Nest's middleware gets. */
+  readonly raw?: Pick<HttpRequest, 'user' | 'auth' | 'session'>;
   readonly socket?: { readonly localPort?: number | undefined; getPeerCertificate?(): object };
+}
+
+/** What was left on a request under a name, and on the one behind it. */
+export function leftOn(request: HttpRequest, name: 'user' | 'auth' | 'session'): unknown[] {
+  return [request[name], request.raw?.[name]].filter((left) => left !== undefined && left !== null && left !== false);
 }
 
 export type HeaderValue = string | number | readonly string[];

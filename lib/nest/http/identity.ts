@@ -1,4 +1,4 @@
-import type { HttpRequest } from './exchange.js';
+import { type HttpRequest, leftOn } from './exchange.js';
 import { isAlwaysInKey, parameterNames } from './request-key.js';
 
 /**
@@ -96,17 +96,21 @@ export function unnamedIdentity(request: HttpRequest, { vary, query }: Separatin
   if (hasClientCertificate(request)) return { is: 'client certificate' };
   // All its headers that say who asks are in the key.
   const [byCookie, byAuthorization] = [has(request, 'cookie'), has(request, 'authorization')];
-  if ((isSomebody(request.user) || isSomebody(request.auth)) && !byCookie && !byAuthorization) return { is: 'user' };
+  const users = [...leftOn(request, 'user'), ...leftOn(request, 'auth')];
+  if (users.length > 0 && !byCookie && !byAuthorization) return { is: 'user' };
   // One that has just begun has no cookie yet, and is as much somebody's.
-  return isSomebody(request.session) && !byCookie ? { is: 'session' } : undefined;
+  const isTold = (session: unknown) => byCookie && isInCookie(session, String(request.headers['cookie']));
+  return leftOn(request, 'session').every(isTold) ? undefined : { is: 'session' };
+}
+
+/** Whether a session may be one that a cookie has named, and isn't new to a client who had other cookies. */
+function isInCookie(session: unknown, cookie: string): boolean {
+  const { id, sessionId = id, isNew } = Object(session) as { id?: unknown; sessionId?: unknown; isNew?: unknown };
+  return isNew !== true && (typeof sessionId !== 'string' || cookie.includes(sessionId));
 }
 
 function has({ headers }: HttpRequest, name: string): boolean {
   return headers[name] !== undefined && headers[name] !== '';
-}
-
-function isSomebody(user: unknown): boolean {
-  return user !== undefined && user !== null && user !== false;
 }
 
 function hasClientCertificate({ socket }: HttpRequest): boolean {

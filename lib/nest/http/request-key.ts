@@ -62,15 +62,25 @@ function siteOf({ protocol, host, headers, socket }: HttpRequest): string[] {
   const [, port] = splitHost(host);
   // Processes that listen on ports of their own share what is asked of those.
   if (port !== undefined) site.push('@port', port === String(socket?.localPort) ? 'own' : port);
+  // HTTP/2's, which a client may send beside a Host.
+  const authority = headers[':authority'];
+  if (typeof authority === 'string' && authority !== host) site.push('@authority', authority);
   for (const name of Object.keys(headers).sort()) {
     if (name === 'host' || !isAlwaysInKey(name)) continue;
     const value = textOf(headers[name]) ?? '';
-    // RFC 7239: the addresses in it differ with each client.
-    const told =
-      name === 'forwarded' ? (value.match(/\b(?:host|proto)=(?:"[^"]*"|[^;,\s]*)/gi) ?? []).join(';') : value;
+    const told = name === 'forwarded' ? withoutAddresses(value) : value;
     if (told !== '') site.push(name, told);
   }
   return site;
+}
+
+/** RFC 7239's `for` and `by` differ with each client. Whatever else it has, or looks like it, counts. */
+function withoutAddresses(forwarded: string): string {
+  return forwarded
+    .split(/[;,]/)
+    .map((pair) => pair.trim())
+    .filter((pair) => pair !== '' && !/^(?:for|by)=/i.test(pair))
+    .join(';');
 }
 
 /** From this many on, parsers leave parameters out by their number, so that their order matters after all. */

@@ -60,8 +60,8 @@ function isSameForAll(name: string, value: HeaderValue | undefined): boolean {
   return name === 'access-control-allow-origin' && textOf(value) === '*';
 }
 
-/** Answers that are for one client, even without a word of who it is: parts, refusals, limits. */
-const FOR_ONE_CLIENT = new Set([206, 304, 401, 403, 407, 412, 416, 429]);
+/** Answers that are for one client, even without a word of who it is: parts, changes since its last one, refusals, limits. */
+const FOR_ONE_CLIENT = new Set([206, 226, 304, 401, 403, 407, 412, 416, 429]);
 
 export function isForOneClient(status: number): boolean {
   return FOR_ONE_CLIENT.has(status);

@@ -123,6 +123,24 @@ describe('the key of a request', () => {
     );
   });
 
+  it.each<[string, Record<string, string>, Record<string, string>]>([
+    ['HTTP/2: a host, and another authority', { host: 'a', ':authority': 'a' }, { host: 'a', ':authority': 'evil' }],
+    ['a host with a quote in it', { forwarded: 'host="a\\";b"' }, { forwarded: 'host="a\\";c"' }],
+    ['a host with spaces around', { forwarded: 'for=1;host = a' }, { forwarded: 'for=1;host = evil' }],
+    ['a host by another name', { forwarded: 'for=1;server=a' }, { forwarded: 'for=1;server=evil' }],
+  ])('is another for another site: %s', (_what, one, two) => {
+    expect(keyOf(requestOf('/', { headers: one }))).not.toBe(keyOf(requestOf('/', { headers: two })));
+  });
+
+  it.each<[string, Record<string, string>, Record<string, string>]>([
+    ['the authority that is the host', {}, { ':authority': 'shop.example', ':scheme': 'http', ':path': '/' }],
+    ['addresses', { forwarded: 'for=1.2.3.4;by=_a;host=a' }, { forwarded: 'For="[::1]:80";by=_b;host=a' }],
+    ['more of them', { forwarded: 'for=1;proto=https' }, { forwarded: 'for=2, for=3;by=4;proto=https' }],
+    ['nothing else', {}, { forwarded: 'for=1;by="_b", for=2' }],
+  ])('is the same for the same site: %s', (_what, one, two) => {
+    expect(keyOf(requestOf('/', { headers: one }))).toBe(keyOf(requestOf('/', { headers: two })));
+  });
+
   it('of so many parameters that parsers leave some out, the order counts', () => {
     const many = Array.from({ length: 1_200 }, (_, index) => `p${index}=1`);
     expect(keyOf(requestOf(`/?${many.join('&')}`))).not.toBe(keyOf(requestOf(`/?${many.reverse().join('&')}`)));
