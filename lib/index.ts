@@ -85,6 +85,7 @@ export type {
   CacheResponseSettings,
   RouteHandler,
 } from './nest/http/cache-response-options.js';
+export { responsesOf } from './nest/http/evict-by.js';
 export { httpErrorCodec } from './nest/http-error-codec.js';
 export { InjectLockService, InjectStampedeCache } from './nest/inject.js';
 export type { CacheAsideManySettings, IdKeyFunction, IdOf, ManyMethod, ValueOf } from './nest/many-method.js';

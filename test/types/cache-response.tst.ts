@@ -56,6 +56,8 @@ describe('@CacheResponse', () => {
       cacheControl: 'no-cache' as const,
     });
     expect(CacheResponse).type.toBeCallableWith({ ttl: 5, key: () => 'text', cacheControl: false as const });
+    expect(CacheResponse).type.toBeCallableWith({ ttl: 5, evictBy: key });
+    expect(CacheResponse).type.not.toBeCallableWith({ ttl: 5, evictBy: async () => 'text' });
     expect(CacheResponse).type.not.toBeCallableWith({ ttl: 5, key: async () => 'text' });
     expect(CacheResponse).type.not.toBeCallableWith({ ttl: 5, key: () => ({ user: 1 }) });
     expect(CacheResponse).type.not.toBeCallableWith({ ttl: 5, vary: 'cookie' });

@@ -4,6 +4,7 @@ import type { Key } from '../../core/keys.js';
 import type { Provenance } from '../../core/provenance.js';
 import { addCacheStatus, addVary, type CacheStatus, setValidity } from './cache-headers.js';
 import { detach } from './detached-response.js';
+import { evictionKeyOf, generationOf } from './evict-by.js';
 import {
   beforeHead,
   DETACHED,
@@ -50,8 +51,11 @@ export function answerHttp(call: RouteCall): Observable<unknown> {
   const own = route.key?.(context);
   if (route.key && own === undefined) return pass(call, response, { is: 'bypass', why: 'key' });
 
+  const eviction = evictionKeyOf(call);
+  if (!eviction) return pass(call, response, { is: 'bypass', why: 'evictBy' });
+
   const shared = new SharedRequest(call, request, response, vary, route.key !== undefined || identity.length > 0);
-  return defer(() => shared.answer(own)).pipe(
+  return defer(() => shared.answer(own, eviction.key)).pipe(
     mergeMap((answer) => answer ?? next.handle()),
     finalize(() => shared.leave()),
   );
@@ -178,10 +182,11 @@ class SharedRequest {
   }
 
   /** `undefined` when what was found is for somebody else. */
-  async answer(ownKey: Key | undefined): Promise<Observable<unknown> | undefined> {
+  async answer(own: Key | undefined, evictionKey: string | undefined): Promise<Observable<unknown> | undefined> {
     const { route, facts } = this.#call;
     const { handler } = facts;
-    const key = requestKey(this.#request, { handler, query: route.query, vary: this.#vary, own: ownKey });
+    const generation = await generationOf(this.#call, evictionKey);
+    const key = requestKey(this.#request, { handler, query: route.query, vary: this.#vary, own, generation });
     const reload = route.clientMayRefresh && asksForReload(this.#request);
     const found = await loadResponse(this.#call, key, () => this.#run(), {
       reload,

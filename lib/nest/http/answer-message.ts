@@ -1,5 +1,6 @@
 import { from, lastValueFrom, type Observable, toArray } from 'rxjs';
 import { composeKey } from '../../core/keys.js';
+import { evictionKeyOf, generationOf } from './evict-by.js';
 import { loadResponse, whyNotStored } from './load-response.js';
 import type { RouteCall } from './route-call.js';
 import type { RouteResponse } from './shared-response.js';
@@ -14,9 +15,12 @@ export async function answerMessage(call: RouteCall): Promise<Observable<unknown
   const isAnswered = type === 'graphql' ? isQuery(context.getArgByIndex(3)) : type === 'rpc';
   if (!route.key || !isAnswered || facts.takesMessagesUnanswered) return next.handle();
   const own = route.key(context);
-  if (own === undefined) return next.handle();
+  const eviction = evictionKeyOf(call);
+  if (own === undefined || !eviction) return next.handle();
+  const generation = await generationOf(call, eviction.key);
   const where = `The key that the 'key' function of ${facts.name}'s @CacheResponse returned`;
-  const key = composeKey([type, facts.handler, answeredName(call, type), composeKey(own, where)]);
+  const parts = [type, facts.handler, answeredName(call, type), composeKey(own, where)];
+  const key = composeKey(generation === undefined ? parts : [...parts, generation]);
 
   let values: unknown[] | undefined;
   const response = await loadResponse(call, key, async (): Promise<RouteResponse> => {

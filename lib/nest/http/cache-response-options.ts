@@ -41,6 +41,11 @@ interface ResponseChoices {
    * `undefined` leaves this request uncached. Also what caches GraphQL resolvers and handlers of messages.
    */
   readonly key?: (context: ExecutionContext) => Key | undefined;
+  /**
+   * By what the answer can be evicted: `cache.evict(responsesOf(key))`. It tells no answers apart, and costs each request one
+   * more read; `undefined` leaves this request uncached.
+   */
+  readonly evictBy?: (context: ExecutionContext) => Key | undefined;
   /** Whether the answer is the same for everybody, also for requests that say who asks. Default false. */
   readonly shared?: boolean;
   /** The response's headers that are stored beside the usual ones, such as `['x-total-count']`. */
@@ -75,6 +80,7 @@ export interface CachedRoute {
   /** In lower case. */
   readonly vary: readonly string[];
   readonly key: ((context: ExecutionContext) => Key | undefined) | undefined;
+  readonly evictBy: ((context: ExecutionContext) => Key | undefined) | undefined;
   readonly isShared: boolean;
   /** All that are stored, in lower case. */
   readonly headers: ReadonlySet<string>;
@@ -104,6 +110,7 @@ const NAMES: OptionNames<CacheResponseProfileOptions> = {
   query: true,
   vary: true,
   key: true,
+  evictBy: true,
   shared: true,
   headers: true,
   clientMayRefresh: true,
@@ -113,17 +120,16 @@ const NAMES: OptionNames<CacheResponseProfileOptions> = {
 /** @throws InvalidOptionError naming the option */
 export function checkCacheResponseOptions<Body>(given: CacheResponseSettings<Body>): CachedRoute {
   const { cache, options } = split(given, NAMES, '@CacheResponse');
-  const { query, vary, key, shared, headers, clientMayRefresh, cacheControl, ...load } = objectOf(options);
+  const { query, vary, key, evictBy, shared, headers, clientMayRefresh, cacheControl, ...load } = objectOf(options);
   const profile = checkCaching(load as Caching<Body>);
-  if (key !== undefined && typeof key !== 'function')
-    throw new InvalidOptionError('key', key, 'a function of the ExecutionContext');
   if (![undefined, 'max-age', 'no-cache', false].includes(cacheControl))
     throw new InvalidOptionError('cacheControl', cacheControl, "'max-age', 'no-cache' or false");
   return {
     cache,
     query: checkNames('query', query, /./s, "an array of the names of parameters, such as ['page']"),
     vary: checkHeaders('vary', vary),
-    key,
+    key: checkKeyOf('key', key),
+    evictBy: checkKeyOf('evictBy', evictBy),
     isShared: checkSwitch('shared', shared),
     headers: new Set([...STORED_HEADERS, ...checkStoredHeaders(headers)]),
     clientMayRefresh: checkSwitch('clientMayRefresh', clientMayRefresh),
@@ -131,6 +137,11 @@ export function checkCacheResponseOptions<Body>(given: CacheResponseSettings<Bod
     profile,
     keepingIn: onceForEach((cache) => keepingIn(cache, load as Partial<LoadOptions>)),
   };
+}
+
+function checkKeyOf<F>(option: string, given: F | undefined): F | undefined {
+  if (given === undefined || typeof given === 'function') return given;
+  throw new InvalidOptionError(option, given, 'a function of the ExecutionContext');
 }
 
 /** What stands for options that have only a ttl, or a profile. */

@@ -11,13 +11,15 @@ export interface KeyParts {
   readonly vary: ReadonlySet<string>;
   /** What the user's own function says. */
   readonly own: Key | undefined;
+  /** What changes when answers are evicted. */
+  readonly generation?: string | undefined;
 }
 
 /**
  * The key of what a handler answers: method, host, handler, path, query, headers, and what the user adds. Two requests that
  * differ in any of these have different keys; that of parameters of the query is no difference.
  */
-export function requestKey(request: HttpRequest, { handler, query, vary, own }: KeyParts): string {
+export function requestKey(request: HttpRequest, { handler, query, vary, own, generation = '' }: KeyParts): string {
   const parts = [
     request.method,
     splitHost(request.host)[0],
@@ -27,6 +29,7 @@ export function requestKey(request: HttpRequest, { handler, query, vary, own }: 
     composed([...vary].sort().flatMap((name) => [name, textOf(request.headers[name])])),
     composed(siteOf(request)),
     own === undefined ? '' : composeKey(own, `The key that the 'key' function of ${handler}'s @CacheResponse returned`),
+    generation,
   ];
   while (parts.at(-1) === '') parts.pop();
   return composeKey(parts);

@@ -26,7 +26,7 @@ import {
 } from '@nestjs/microservices';
 import { WsAdapter } from '@nestjs/platform-ws';
 import { SubscribeMessage, WebSocketGateway } from '@nestjs/websockets';
-import { CacheResponse, StampedeCacheModule } from 'nestjs-stampede-cache';
+import { CacheResponse, responsesOf, StampedeCache, StampedeCacheModule } from 'nestjs-stampede-cache';
 import { firstValueFrom, from, lastValueFrom, Observable, toArray } from 'rxjs';
 import { WebSocket } from 'ws';
 import { eventually } from '../../support/eventually.js';
@@ -178,6 +178,11 @@ describe('a microservice', () => {
       runs += 1;
       return from([1, 2, 3]);
     }
+    @MessagePattern('evictable')
+    @CacheResponse({ ttl: '60s', key: () => 'all', evictBy: (context) => context.switchToRpc().getData<number[]>() })
+    evictable(): object {
+      return { run: ++runs };
+    }
     @MessagePattern('plain')
     @CacheResponse('60s')
     plain(): object {
@@ -211,6 +216,7 @@ describe('a microservice', () => {
     await client.connect();
     const connected = client;
     return {
+      cache: app.get(StampedeCache),
       http: Number(new URL(await app.getUrl()).port),
       ask: (pattern: string | object, data: unknown = {}) => firstValueFrom(connected.send(pattern, data)),
       askAll: (pattern: string) => lastValueFrom(connected.send(pattern, {}).pipe(toArray())),
@@ -249,6 +255,15 @@ describe('a microservice', () => {
     const { askAll } = await start();
     for (let request = 0; request < 3; request += 1) expect(await askAll('several')).toEqual([1, 2, 3]);
     expect(runs).toBe(1);
+  });
+
+  it('evictBy says by what an answer is evicted', async () => {
+    const { ask, cache } = await start();
+    for (const run of [1, 1]) expect(await ask('evictable', [1])).toEqual({ run });
+    await cache.evict([responsesOf([2]), responsesOf(['1'])]);
+    expect(await ask('evictable', [1])).toEqual({ run: 1 });
+    await cache.evict(responsesOf([1]));
+    expect(await ask('evictable', [1])).toEqual({ run: 2 });
   });
 
   it('without a key, and for events, the handler runs; HTTP beside it is cached', async () => {
