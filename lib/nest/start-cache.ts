@@ -49,7 +49,7 @@ function createStore(options: StampedeCacheOptions, name: string | undefined, lo
   const readFrom = resolveReadFrom(options.readFrom);
   if (options.store !== undefined || !('connection' in options)) checkNeedsNoReplicas(replicas, readFrom);
   if (typeof options.store === 'object') return options.store;
-  if (options.store === 'memory' || !('connection' in options)) {
+  if (!isOnRedis(options)) {
     logger.log("The cache is in this process's memory, so processes are not coordinated: each loads for itself.");
     return new MemoryStore({ ...(options.clock && { clock: options.clock }) });
   }
@@ -76,8 +76,12 @@ function checkNeedsNoReplicas(replicas: number, readFrom: ReadFrom): void {
   if (readFrom === 'replica') throw new InvalidOptionError('readFrom', readFrom, mend);
 }
 
+export function isOnRedis(options: StampedeCacheOptions): boolean {
+  return options.store === undefined && 'connection' in options;
+}
+
 /** Named caches are apart whatever is given: options that two of them share would otherwise make them one. */
-function namespaceOf(given: string | undefined, name: string | undefined): string {
+export function namespaceOf(given: string | undefined, name: string | undefined): string {
   const namespace = resolveNamespace(given);
   return name === undefined ? namespace : `${namespace}.${name}`;
 }

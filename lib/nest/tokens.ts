@@ -23,6 +23,9 @@ export function lockServiceToken(name?: string): InjectionToken<LockService> {
  */
 export const STAMPEDE_CACHE_OPTIONS = Symbol.for('StampedeCacheModule options');
 
+/** What a registration is called, beside its options. */
+export const STAMPEDE_CACHE_NAME = Symbol.for('StampedeCacheModule name');
+
 /** The running cache of a module. A module that was imported without `forRoot` has none, and Nest prints this. */
 export const STAMPEDE = Symbol.for('StampedeCacheModule is imported as StampedeCacheModule.forRoot(), not as it is');
 

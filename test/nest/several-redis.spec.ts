@@ -123,6 +123,38 @@ describe('N2: the same key in two caches', () => {
     expect(error.message).toContain('~shop.sessions:* &shop.sessions:*');
   });
 
+  it.each<[string, StampedeCacheModuleOptions, StampedeCacheModuleOptions]>([
+    ['the default one has what a name gives', { namespace: 'stampede.sessions' }, { name: 'sessions' }],
+    ['two names give one', { namespace: 'shop', name: 'a.b' }, { namespace: 'shop.a', name: 'b' }],
+  ])('does not stay apart by two ways to one namespace, which is an error at boot: %s', async (_what, one, two) => {
+    const connect = (options: StampedeCacheModuleOptions) => ({
+      ...options,
+      connection: first.url,
+      logger: keptLogger(),
+    });
+    const { name, isGlobal = true, ...options } = connect(two);
+    for (const imports of [
+      [StampedeCacheModule.forRoot(connect(one)), StampedeCacheModule.forRoot(connect(two))],
+      [
+        StampedeCacheModule.forRootAsync({ name: name as string, isGlobal, useFactory: async () => options }),
+        StampedeCacheModule.forRoot(connect(one)),
+      ],
+    ]) {
+      const error = await bootError({ imports });
+      expect(error).toMatchObject({ name: 'InvalidOptionError', option: 'namespace' });
+      expect(error.message).toMatch(
+        /^namespace must be another one: '[a-z.]+' is that of the (default cache|cache '[a-z.]+') as well/,
+      );
+    }
+    // Memory is nobody else's.
+    await startApp({
+      imports: [
+        StampedeCacheModule.forRoot(connect(one)),
+        StampedeCacheModule.forRoot({ ...connect(two), store: 'memory' }),
+      ],
+    });
+  });
+
   it('the trouble of one is not the trouble of the other', async () => {
     const users = await start({ connection: first.url }, { connection: 'redis://127.0.0.1:1', connectTimeout: 100 });
     expect(await users.findSession('3')).toBe('session of 3');
