@@ -42,8 +42,17 @@ const HARMLESS = new Set(
 );
 
 /** Families of such, and HTTP/2's `:path` and the like. */
-const HARMLESS_FAMILIES =
-  /^(?::|sec-(?:ch|fetch)-[a-z-]+$|sec-(?:gpc|purpose|cpc|speculation-tags)$|x-b3-|x-datadog-(?:origin|parent-id|sampling-priority|tags|trace-id)$|x-vercel-ip-[a-z-]+$|cloudfront-(?:forwarded-proto|is-[a-z-]+-viewer|viewer-[a-z0-9-]+)$)/;
+const HARMLESS_FAMILIES = new RegExp(
+  `^(?::|${[
+    'sec-fetch-(?:site|mode|user|dest|storage-access)$',
+    'sec-ch-(?:ua(?:-[a-z0-9-]+)?|prefers-[a-z-]+|viewport-(?:width|height)|width|dpr|device-memory|rtt|downlink|ect|save-data)$',
+    'sec-(?:gpc|purpose|cpc|speculation-tags)$',
+    'x-b3-(?:traceid|spanid|parentspanid|sampled|flags)$',
+    'x-datadog-(?:origin|parent-id|sampling-priority|tags|trace-id)$',
+    'x-vercel-ip-[a-z-]+$',
+    'cloudfront-(?:forwarded-proto|is-(?:mobile|tablet|desktop|smarttv|android|ios)-viewer|viewer-[a-z0-9-]+)$',
+  ].join('|')})`,
+);
 
 /** Whether a header says who asks, or may: judged by its name, in lower case. */
 export function saysWhoAsks(name: string): boolean {

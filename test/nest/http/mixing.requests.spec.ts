@@ -172,6 +172,8 @@ const UNKNOWN_HEADERS = [
   ...['x-merchant-id', 'x-partner-id', 'x-shop-id', 'x-realm', 'x-viewer', 'x-caller', 'x-acl', 'x-usr', 'x-ldap'],
   ...['x-debug', 'x-preview', 'x-locale', 'x-country', 'x-http-method-override', 'x-forwarded-groups', 'x-client'],
   ...['x-forwarded-access-token', 'x-vercel-protection-bypass', 'x-appengine-user-email', 'l5d-client-id', 'x-a', 'b'],
+  // Like families of harmless ones, and none of them.
+  ...['x-b3-user', 'sec-fetch-as', 'sec-ch-account', 'x-vercel-ip', 'cloudfront-viewer', 'cloudfront-is-admin-viewer'],
 ];
 
 /** What handlers make links of, and attackers therefore set. */
