@@ -54,7 +54,7 @@ export function answerHttp(call: RouteCall): Observable<unknown> {
   const eviction = evictionKeyOf(call);
   if (!eviction) return pass(call, response, { is: 'bypass', why: 'evictBy' });
 
-  const shared = new SharedRequest(call, request, response, vary, route.key !== undefined || identity.length > 0);
+  const shared = new SharedRequest(call, request, response, vary, identity);
   return defer(() => shared.answer(own, eviction.key)).pipe(
     mergeMap((answer) => answer ?? next.handle()),
     finalize(() => shared.leave()),
@@ -155,8 +155,8 @@ class SharedRequest {
   readonly #request: HttpRequest;
   readonly #response: HttpResponse;
   readonly #vary: ReadonlySet<string>;
-  /** It is told apart from others by more than caches in between know. */
-  readonly #isPrivate: boolean;
+  /** The headers by which it says who asks. */
+  readonly #identity: readonly string[];
   readonly #before: Before;
   /** Where the answer comes from, once it is there. */
   #provenance: Provenance | undefined;
@@ -171,13 +171,13 @@ class SharedRequest {
     request: HttpRequest,
     response: HttpResponse,
     vary: ReadonlySet<string>,
-    isPrivate: boolean,
+    identity: readonly string[],
   ) {
     this.#call = call;
     this.#request = request;
     this.#response = response;
     this.#vary = vary;
-    this.#isPrivate = !call.route.isShared && isPrivate;
+    this.#identity = identity;
     this.#before = before(response, leftOn(request, 'session'));
   }
 
@@ -186,7 +186,14 @@ class SharedRequest {
     const { route, facts } = this.#call;
     const { handler } = facts;
     const generation = await generationOf(this.#call, evictionKey);
-    const key = requestKey(this.#request, { handler, query: route.query, vary: this.#vary, own, generation });
+    const key = requestKey(this.#request, {
+      handler,
+      query: route.query,
+      vary: this.#vary,
+      identity: this.#identity,
+      own,
+      generation,
+    });
     const reload = route.clientMayRefresh && asksForReload(this.#request);
     const found = await loadResponse(this.#call, key, () => this.#run(), {
       reload,
@@ -293,7 +300,8 @@ class SharedRequest {
       ttl: status.is === 'own' ? (status.stored ?? shared.ttl) : shared.ttl,
       age: ageOf(shared.ttl, status),
       ...staleWindowsOf(this.#call),
-      isPrivate: this.#isPrivate,
+      // It is told apart from others by more than caches in between know.
+      isPrivate: !route.isShared && (route.key !== undefined || this.#identity.length > 0),
       cacheControl: route.cacheControl,
     });
   }

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { composeKey, type Key } from '../../core/keys.js';
 import type { HttpRequest } from './exchange.js';
 
@@ -9,6 +10,8 @@ export interface KeyParts {
   readonly query: readonly string[] | undefined;
   /** The request's headers that do, in lower case. */
   readonly vary: ReadonlySet<string>;
+  /** Those of them that say who asks: their values are written as hashes, since keys are seen in logs. */
+  readonly identity?: readonly string[];
   /** What the user's own function says. */
   readonly own: Key | undefined;
   /** What changes when answers are evicted. */
@@ -19,14 +22,17 @@ export interface KeyParts {
  * The key of what a handler answers: method, host, handler, path, query, headers, and what the user adds. Two requests that
  * differ in any of these have different keys; that of parameters of the query is no difference.
  */
-export function requestKey(request: HttpRequest, { handler, query, vary, own, generation = '' }: KeyParts): string {
+export function requestKey(
+  request: HttpRequest,
+  { handler, query, vary, identity = [], own, generation = '' }: KeyParts,
+): string {
   const parts = [
     request.method,
     splitHost(request.host)[0],
     handler,
     pathOf(request),
     queryOf(request, query),
-    composed([...vary].sort().flatMap((name) => [name, textOf(request.headers[name])])),
+    composed([...vary].sort().flatMap((name) => [name, told(textOf(request.headers[name]), identity.includes(name))])),
     composed(siteOf(request)),
     own === undefined ? '' : composeKey(own, `The key that the 'key' function of ${handler}'s @CacheResponse returned`),
     generation,
@@ -182,6 +188,10 @@ function splitUrl(url: string): [path: string, search: string] {
 /** Several texts as one, which no others give. */
 function composed(texts: readonly (string | null | undefined)[]): string {
   return texts.length === 0 ? '' : composeKey(texts);
+}
+
+function told(value: string | undefined, isSecret: boolean): string | undefined {
+  return isSecret && value ? createHash('sha256').update(value).digest('base64url') : value;
 }
 
 function textOf(value: string | string[] | undefined): string | undefined {

@@ -123,6 +123,23 @@ describe('the key of a request', () => {
     );
   });
 
+  it('does not show what says who asks', () => {
+    const key = (authorization: string) =>
+      requestKey(requestOf('/', { headers: { authorization, 'accept-language': 'de' } }), {
+        handler: 'Shop.find',
+        query: undefined,
+        vary: new Set(['authorization', 'accept-language']),
+        identity: ['authorization'],
+        own: undefined,
+      });
+    expect(key('Bearer s3cret')).toMatch(
+      /^GET:shop\.example:Shop\.find:\/:~:accept-language%3Ade%3Aauthorization%3A[\w-]{43}$/,
+    );
+    expect(key('Bearer s3cret')).toBe(key('Bearer s3cret'));
+    expect(key('Bearer s3cret')).not.toBe(key('Bearer other'));
+    expect(key('')).not.toBe(key('Bearer other'));
+  });
+
   it.each<[string, Record<string, string>, Record<string, string>]>([
     ['HTTP/2: a host, and another authority', { host: 'a', ':authority': 'a' }, { host: 'a', ':authority': 'evil' }],
     ['a host with a quote in it', { forwarded: 'host="a\\";b"' }, { forwarded: 'host="a\\";c"' }],
