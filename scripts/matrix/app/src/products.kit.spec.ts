@@ -1,21 +1,10 @@
-import { Controller, Get, type INestApplication } from '@nestjs/common';
+import type { INestApplication } from '@nestjs/common';
 import { Test } from '@nestjs/testing';
-import { CacheResponse, STAMPEDE_CACHE_OPTIONS, StampedeCache, StampedeCacheModule } from 'nestjs-stampede-cache';
+import { STAMPEDE_CACHE_OPTIONS, StampedeCache, StampedeCacheModule } from 'nestjs-stampede-cache';
 import { countLoads, expectLoads, FaultyStore, TestClock } from 'nestjs-stampede-cache/testing';
+import { PagesController } from './pages.controller';
 import { productsKit } from './products.kit';
 import { ProductsService } from './products.service';
-
-@Controller()
-class PagesController {
-  pages = 0;
-
-  @Get('page')
-  @CacheResponse('60s')
-  page(): { page: number } {
-    this.pages += 1;
-    return { page: this.pages };
-  }
-}
 
 describe('with nestjs-stampede-cache/testing', () => {
   let app: INestApplication | undefined;
