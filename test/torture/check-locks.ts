@@ -45,7 +45,8 @@ function* oneHolder(history: History, excuses: Excuses, holds: readonly Hold[]):
       // A lock is deleted by its own token only: who was passed over is told so.
       const robbed = first.wasOurs === true && second.from < (first.releasedAt ?? 0) && second.askedAt > first.from;
       if (!both && !robbed) break;
-      if (robbed ? excuses.mayBeLost(second.from) : excuses.lostLocks(first.askedAt, second.from)) continue;
+      const isLost = robbed ? excuses.mayBeLost(second.from) : excuses.lostLocks(first.askedAt, second.from);
+      if (isLost && (robbed || until <= knownAt(history, excuses, { first, second, options }))) continue;
       // Who stands still believes nothing, and when it goes on it is told soon.
       const stood = excuses.stoodStill(first.process, second.from, until);
       if (!robbed && stood > 0 && until - second.from - stood <= LATE) continue;
@@ -58,6 +59,19 @@ function* oneHolder(history: History, excuses: Excuses, holds: readonly Hold[]):
       };
     }
   }
+}
+
+/** By when the first holder knows that the second has the lock, which Redis lost: it renews every third of its lease. */
+function knownAt(
+  { commandTimeout }: History,
+  excuses: Excuses,
+  { first, second, options }: { first: Hold; second: Hold; options: LockProfile['options'] | undefined },
+): number {
+  if (!options || options.renew === false) return Number.POSITIVE_INFINITY;
+  const { process, askedAt } = first;
+  const at = second.from + options.lease / 3 + commandTimeout;
+  if (excuses.cutOff(process, second.from, at) || excuses.lostInFailover(askedAt, at)) return Number.POSITIVE_INFINITY;
+  return at + excuses.stoodStill(process, second.from, at);
 }
 
 function* fencing(history: History, excuses: Excuses, holds: readonly Hold[]): Iterable<Finding> {

@@ -9,7 +9,13 @@ export type Action =
   | { readonly does: 'restart redis'; readonly away: number; readonly data: 'kept' | 'lost' }
   | { readonly does: 'fail over' }
   | { readonly does: 'kill primary' }
-  | { readonly does: 'blackhole'; readonly process: number; readonly lasts: number; readonly way: 'both' | 'toClient' }
+  | {
+      readonly does: 'blackhole';
+      readonly process: number;
+      readonly lasts: number;
+      readonly way: 'both' | 'toClient';
+      readonly ends: 'open' | 'cut';
+    }
   | { readonly does: 'delay'; readonly process: number; readonly lasts: number; readonly most: number }
   | { readonly does: 'cut'; readonly process: number | 'all' }
   | { readonly does: 'kill clients' }
@@ -95,6 +101,8 @@ function deck(topology: Topology, between: (least: number, most: number) => numb
     { does: 'kill subscriptions', lasts: between(1_500, 3_000) },
     { does: 'flush scripts' },
     { does: 'drop locks', lasts: between(300, 900) },
+    // Once, so that another has it when the holder renews.
+    { does: 'drop locks', lasts: 1 },
     { does: 'freeze process', process: process(), lasts: between(300, 2_500) },
     { does: 'kill process', process: process() },
     { does: 'leave', process: process() },
@@ -103,10 +111,11 @@ function deck(topology: Topology, between: (least: number, most: number) => numb
   return [
     ...everywhere,
     { does: 'freeze redis', lasts: between(1_300, 2_000) },
-    { does: 'restart redis', away: between(100, 2_000), data: 'kept' },
+    { does: 'restart redis', away: between(100, 2_600), data: 'kept' },
     { does: 'restart redis', away: between(100, 2_000), data: 'lost' },
-    { does: 'blackhole', process: process(), lasts: between(2_500, 4_000), way: 'both' },
-    { does: 'blackhole', process: process(), lasts: between(1_100, 2_000), way: 'toClient' },
+    { does: 'blackhole', process: process(), lasts: between(2_500, 4_000), way: 'both', ends: 'open' },
+    { does: 'blackhole', process: process(), lasts: between(1_200, 2_500), way: 'both', ends: 'cut' },
+    { does: 'blackhole', process: process(), lasts: between(1_100, 2_000), way: 'toClient', ends: 'open' },
     { does: 'delay', process: process(), lasts: between(1_000, 2_500), most: between(60, 120) },
     { does: 'cut', process: process() },
     { does: 'cut', process: 'all' },
@@ -130,8 +139,9 @@ function timeOf(action: Action): { lasts: number; calm: number } {
       return { lasts: 8_000, calm: PROBED };
     case 'blackhole':
       return { lasts: action.lasts, calm: PROBED };
-    case 'delay':
     case 'drop locks':
+      return { lasts: action.lasts, calm: 1_500 };
+    case 'delay':
     case 'kill subscriptions':
     case 'freeze process':
       return { lasts: action.lasts, calm: 500 };

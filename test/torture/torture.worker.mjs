@@ -182,9 +182,33 @@ async function repeat(pause, act) {
   }
 }
 
+/** One after the other, whether those before are answered or not. */
+async function stream(every, act) {
+  const acts = new Set();
+  while (!over) {
+    const acting = act().then(() => acts.delete(acting));
+    acts.add(acting);
+    await sleep(between([0, 2 * every]));
+  }
+  await Promise.all(acts);
+}
+
 /** Long pauses, in which it may be over. */
 async function nap(milliseconds) {
   for (const until = now() + milliseconds; !over && now() < until; ) await sleep(Math.min(100, until - now()));
+}
+
+const isHere = (where) => where === undefined || where === (settings.isFar ? 'far' : 'near');
+/** Of how many processes, if not of all, a kind of write comes. */
+const writers = (where) => ({ far: 1, near: processes - 1 })[where] ?? processes;
+
+async function writeAgain(by, profile, key) {
+  const first = write(by, profile, key);
+  if (profile.again) {
+    await sleep(between(profile.again));
+    await write(by, profile, key);
+  }
+  await first;
 }
 
 let lone = 0;
@@ -196,10 +220,15 @@ function begin() {
       for (let i = 0; i < profile.callers; i++) {
         running.push(repeat(profile.pause, () => call(profile, keyOf?.() ?? key)));
       }
+      if (profile.stream && isHere(profile.stream.from)) {
+        running.push(stream(profile.stream.every, () => call(profile, key)));
+      }
+      if (!isHere(profile.writesFrom)) continue;
       for (const by of ['evict', 'expire', 'set']) {
         const every = profile[`${by}Every`];
+        const pause = [0, 2 * every * writers(profile.writesFrom)];
         // Some come in pairs, from two processes at once or nearly so.
-        if (every) running.push(repeat([0, 2 * every * processes], () => write(by, profile, key)));
+        if (every) running.push(repeat(pause, () => writeAgain(by, profile, key)));
       }
     }
   }
@@ -227,6 +256,15 @@ const canary = new Redis({
   retryStrategy: () => 50,
 });
 canary.on('error', () => {});
+/** A busy machine may be slow to connect anew, too. */
+let closed;
+canary.on('close', () => {
+  closed ??= now();
+});
+canary.on('ready', () => {
+  if (closed !== undefined && now() - closed > commandTimeout / 2) note('slow', { from: closed, until: now() });
+  closed = undefined;
+});
 let listening = false;
 const canaryWatch = setInterval(async () => {
   if (listening || canary.status !== 'ready') return;
@@ -247,6 +285,9 @@ async function usage() {
   return { resources, heap: process.memoryUsage().heapUsed };
 }
 
+/** Who is never answered must not keep the director waiting. */
+const PROBE_PATIENCE = 5_000;
+
 let before;
 serve({
   async start() {
@@ -265,7 +306,12 @@ serve({
     const calls = [];
     let loads = 0;
     const load = async () => ({ id: `probe-${++loads}` });
-    for (let i = 0; i < 2; i++) calls.push(await cache.getOrLoad(key, load, 5_000).catch(() => {}));
+    const giveUp = new AbortController();
+    const patience = sleep(PROBE_PATIENCE, undefined, { signal: giveUp.signal }).catch(() => {});
+    for (let i = 0; i < 2; i++) {
+      calls.push(await Promise.race([cache.getOrLoad(key, load, 5_000).catch(() => {}), patience]));
+    }
+    giveUp.abort();
     return { from, until: now(), hit: loads === 1 && calls.every((value) => value?.id === 'probe-1') };
   },
   /** Ends the work and answers when every call is answered, or which are not. */

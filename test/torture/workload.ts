@@ -3,6 +3,9 @@ import type { LoadOptions, LockOptions } from 'nestjs-stampede-cache';
 
 type Range = readonly [least: number, most: number];
 
+/** The process that is further away from Redis, or each of the others. */
+export type Where = 'far' | 'near';
+
 type Options = Partial<Omit<LoadOptions, 'ttl' | 'cacheIf' | 'signal' | 'codec'>>;
 
 export interface LoadProfile {
@@ -25,10 +28,18 @@ export interface LoadProfile {
   /** How many ask at once in each process, and how long each pauses between two questions. */
   readonly callers: number;
   readonly pause: Range;
+  /**
+   * Calls that don't wait for the one before, so many milliseconds apart on the average: so there are some who join while a
+   * reply is on its way.
+   */
+  readonly stream?: { readonly every: number; readonly from?: Where };
   /** Milliseconds between two of these, over all processes, on the average. */
   readonly evictEvery?: number;
   readonly expireEvery?: number;
   readonly setEvery?: number;
+  readonly writesFrom?: Where;
+  /** So many milliseconds after each write comes another, whether the first is over or not. */
+  readonly again?: Range;
 }
 
 export interface LockProfile {
@@ -78,7 +89,22 @@ export const PROFILES: readonly LoadProfile[] = [
     takes: [5, 30],
     callers: 2,
     pause: [2, 20],
+    stream: { every: 5, from: 'far' },
     evictEvery: 80,
+  },
+  // Loaded only far away, and evicted from nearby: while `end` is on its way back, too.
+  {
+    name: 'far',
+    keys: 1,
+    ttl: 60_000,
+    options: PATIENT,
+    variants: [{}],
+    takes: [5, 30],
+    callers: 0,
+    pause: [5, 20],
+    stream: { every: 5, from: 'far' },
+    evictEvery: 120,
+    writesFrom: 'near',
   },
   // Nobody but the ttl ends its entries: loads overlap for no reason.
   {
@@ -110,6 +136,7 @@ export const PROFILES: readonly LoadProfile[] = [
     takes: [500, 1_500],
     callers: 1,
     pause: [10, 60],
+    stream: { every: 25 },
     evictEvery: 1_200,
   },
   {
@@ -176,18 +203,30 @@ export const PROFILES: readonly LoadProfile[] = [
     takes: [20, 80],
     callers: 2,
     pause: [5, 30],
+    stream: { every: 5, from: 'far' },
     evictEvery: 250,
   },
-  // So long that a renewal or two may fail.
+  // So long that a renewal or two may fail, and a lease so long that its end is seen when all works again.
   {
     name: 'endless',
-    keys: 1,
+    keys: 4,
     ttl: 500,
-    options: { ...PATIENT, lease: 4_000 },
+    options: { wait: 26_000, maxLoad: 20_000, lease: 7_500 },
     variants: [{}],
-    takes: [6_000, 9_000],
+    takes: [12_000, 16_000],
     callers: 1,
     pause: [50, 200],
+  },
+  // Always locked by somebody; and a lock that is left behind is there for so long that it is seen when all works again.
+  {
+    name: 'locked',
+    keys: 3,
+    ttl: 50,
+    options: { wait: 26_000, maxLoad: 12_000, lease: 10_000 },
+    variants: [{}],
+    takes: [100, 400],
+    callers: 1,
+    pause: [10, 60],
   },
   {
     name: 'hasty',
@@ -244,6 +283,20 @@ export const PROFILES: readonly LoadProfile[] = [
     pause: [50, 200],
     setEvery: 3_000,
   },
+  // Two from far away: the second begins between the two steps of the first, and ends when that has been acknowledged.
+  {
+    name: 'set twice',
+    keys: 1,
+    ttl: 60_000,
+    options: PATIENT,
+    variants: [{}],
+    takes: [5, 20],
+    callers: 1,
+    pause: [2, 8],
+    setEvery: 300,
+    writesFrom: 'far',
+    again: [5, 60],
+  },
   {
     name: 'expired',
     keys: 1,
@@ -285,6 +338,10 @@ export const LOCK_PROFILES: readonly LockProfile[] = [
     callers: 1,
     pause: [20, 100],
   },
+  // So long that who lost it and is not told goes on believing in it.
+  { name: 'held', options: { wait: 10_000, lease: 2_400 }, holds: [3_000, 7_000], callers: 1, pause: [10, 100] },
+  // A lock that is left behind is there for so long that it is seen when all works again.
+  { name: 'lasting', options: { wait: 2_000, lease: 10_000 }, holds: [5, 60], tries: 0.3, callers: 1, pause: [10, 80] },
 ];
 
 export function keysOf({ name, keys }: LoadProfile): string[] {
