@@ -16,6 +16,10 @@ const WITHOUT_REDIS = 100;
 /** Beyond the lease: a poll, a lead, and a busy machine. */
 const WITHOUT_LOAD = 1_700;
 
+/** So long a value is there for all who look now and then; and so long before the end of their wait. */
+const LONG_ENOUGH = 500;
+const FOUND = 2_000;
+
 /** What a call got: a load, or a `set`, and from when to when that was. */
 interface Origin {
   readonly id: string;
@@ -126,6 +130,7 @@ class Answers {
       waited >= profile.options.wait - 5
     ) {
       yield* this.#waitedForSomebody(call, profile);
+      yield* this.#missedNothing(call, profile);
       return;
     }
     // A load of a process that leaves is given up, when it has waited long enough.
@@ -151,6 +156,32 @@ class Answers {
       check: 'waits for nobody',
       at: call.until!,
       what: `'${call.key}': a call of ${call.process} waited in vain, though nobody loaded since ${seconds(this.history, since)}`,
+    };
+  }
+
+  /** Who waits finds what others load and store meanwhile. */
+  *#missedNothing(call: Call, profile: LoadProfile): Iterable<Finding> {
+    const until = call.until! - FOUND;
+    if (profile.refuse || profile.ttl < LONG_ENOUGH || this.#writes.has(call.key)) return;
+    const { excuses, history } = this;
+    if (excuses.cutOff(call.process, call.from, call.until!)) return;
+    const missed = this.#loads.get(call.key)?.find((load) => {
+      const end = excuses.endOfLoad(load);
+      return (
+        load.from > call.from &&
+        end < until &&
+        load.came === 'value' &&
+        load.abortedAt === undefined &&
+        !excuses.cutOff(load.process, load.from, end + history.commandTimeout) &&
+        !excuses.wasStopped(load.process, load.from, end) &&
+        !excuses.lostLocks(load.from - history.commandTimeout, end)
+      );
+    });
+    if (!missed) return;
+    yield {
+      check: 'waits for nobody',
+      at: call.until!,
+      what: `'${call.key}': a call of ${call.process} waited in vain since ${seconds(history, call.from)}, though ${missed.id} was loaded meanwhile, from ${seconds(history, missed.from)} to ${seconds(history, excuses.endOfLoad(missed))}`,
     };
   }
 

@@ -331,6 +331,17 @@ describe('answers', () => {
     ).toEqual([]);
   });
 
+  test('who waits does not miss what is loaded meanwhile', () => {
+    const key = 'orphaned-0';
+    const loads = [load('b', 3_000, 3_500, { key }), load('b', 6_000, 6_500, { key })];
+    const error = { name: 'CacheWaitTimeoutError', code: 'CACHE_WAIT_TIMEOUT', message: '' };
+    const waited = (from: number) => [call('a', from, from + 5_000, { key, error })];
+    expect(found({ loads, calls: waited(2_900) })).toEqual(['waits for nobody']);
+    // The first was under way already, the second is over only now.
+    expect(found({ loads, calls: waited(3_100) })).toEqual([]);
+    expect(found({ loads, calls: waited(2_900), faults: [fault('redis away', 4_000, 4_100)] })).toEqual([]);
+  });
+
   test('none, or too late', () => {
     expect(found({ calls: [call('a', 1_000, undefined)] })).toEqual(['answered']);
     expect(found({ loads: [load('a', 1_000, 1_050)], calls: [call('a', 1_000, 30_000, { got: 'a1000' })] })).toEqual([
@@ -403,6 +414,16 @@ describe('locks', () => {
     expect(
       found({ holds: [hold('a', 1_000, 1_050, { lostAt: 1_010, wasOurs: false }), hold('b', 1_020, 1_090)] }),
     ).toEqual([]);
+  });
+
+  test('who lost a lock that Redis lost knows it by the next renewal', () => {
+    const held = { key: 'held', profile: 'held' };
+    const dropped = fault('locks dropped', 1_990, 1_990, { lost: 'locks' });
+    const after = hold('b', 2_000, 7_000, held);
+    const unaware = hold('a', 1_000, 5_000, { ...held, wasOurs: false });
+    expect(found({ holds: [unaware, after], faults: [dropped] })).toEqual(['one holder']);
+    expect(found({ holds: [{ ...unaware, lostAt: 2_900 }, after], faults: [dropped] })).toEqual([]);
+    expect(found({ holds: [unaware, after], faults: [dropped, fault('redis away', 2_500, 2_900)] })).toEqual([]);
   });
 
   test('a fencing token that is no larger', () => {

@@ -47,6 +47,9 @@ export const PROCESSES = 4;
 /** Before the first, so that there is something to break; and after the last, so that all can come to rest. */
 const WARM_UP = 1_500;
 const CALM = 3_500;
+/** A renewal may fail meanwhile, and the lease goes on: nothing happens until it would be over if that had been the last. */
+const SHORT = 2_000;
+const LEASE_OVER = 5_000;
 /** After Redis was away nothing happens until it has been seen whether all works again. */
 const PROBED = 3_200;
 
@@ -79,7 +82,7 @@ export function planOf(seed: number, seconds: number, topology: Topology): Plan 
     seconds,
     topology,
     processes: PROCESSES,
-    distant: { process: process(), most: between(20, 60) },
+    distant: { process: process(), most: between(40, 80) },
     steps,
   };
 }
@@ -130,7 +133,7 @@ function isOfAll({ does }: Action): boolean {
 function timeOf(action: Action): { lasts: number; calm: number } {
   switch (action.does) {
     case 'freeze redis':
-      return { lasts: action.lasts, calm: PROBED };
+      return { lasts: action.lasts, calm: action.lasts > SHORT ? PROBED : LEASE_OVER };
     case 'restart redis':
       return { lasts: action.away + 200, calm: PROBED };
     case 'fail over':

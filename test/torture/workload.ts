@@ -86,11 +86,11 @@ export const PROFILES: readonly LoadProfile[] = [
     ttl: 60_000,
     options: PATIENT,
     variants: [{}],
-    takes: [5, 30],
+    takes: [2, 15],
     callers: 2,
     pause: [2, 20],
     stream: { every: 5, from: 'far' },
-    evictEvery: 80,
+    evictEvery: 60,
   },
   // Loaded only far away, and evicted from nearby: while `end` is on its way back, too.
   {
@@ -170,6 +170,18 @@ export const PROFILES: readonly LoadProfile[] = [
     evictEvery: 700,
     expireEvery: 3_000,
   },
+  // So seldom without an error that its values get old, for those who may have them.
+  {
+    name: 'mostly failing',
+    keys: 1,
+    ttl: 100,
+    options: PATIENT,
+    variants: [{}, { staleIfError: 10_000, errorHoldOff: 0 }],
+    takes: [30, 100],
+    fails: 0.9,
+    callers: 1,
+    pause: [10, 60],
+  },
   {
     name: 'deaf',
     keys: 1,
@@ -206,14 +218,14 @@ export const PROFILES: readonly LoadProfile[] = [
     stream: { every: 5, from: 'far' },
     evictEvery: 250,
   },
-  // So long that a renewal or two may fail, and a lease so long that its end is seen when all works again.
+  // So long that a renewal or two may fail; and a lease that isn't renewed ends only when all works again.
   {
     name: 'endless',
-    keys: 4,
+    keys: 5,
     ttl: 500,
-    options: { wait: 26_000, maxLoad: 20_000, lease: 7_500 },
+    options: { wait: 40_000, maxLoad: 30_000, lease: 4_200 },
     variants: [{}],
-    takes: [12_000, 16_000],
+    takes: [18_000, 26_000],
     callers: 1,
     pause: [50, 200],
   },
@@ -228,13 +240,25 @@ export const PROFILES: readonly LoadProfile[] = [
     callers: 1,
     pause: [10, 60],
   },
+  // When its lock is gone without a word, who waits looks by itself, long before its wait is over.
+  {
+    name: 'orphaned',
+    keys: 3,
+    ttl: 600,
+    options: { wait: 5_000, maxLoad: 3_000, lease: 1_000 },
+    variants: [{}],
+    takes: [400, 800],
+    callers: 1,
+    pause: [10, 60],
+  },
   {
     name: 'hasty',
     keys: 1,
     ttl: 300,
     options: { ...PATIENT, wait: 300 },
     variants: [{}],
-    takes: [500, 1_200],
+    // Some so long that it is seen who waited for them.
+    takes: [500, 5_000],
     callers: 1,
     pause: [50, 200],
   },
@@ -295,7 +319,7 @@ export const PROFILES: readonly LoadProfile[] = [
     pause: [2, 8],
     setEvery: 300,
     writesFrom: 'far',
-    again: [5, 60],
+    again: [10, 120],
   },
   {
     name: 'expired',
