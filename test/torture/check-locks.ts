@@ -129,7 +129,8 @@ function* free(history: History, excuses: Excuses, holds: readonly Hold[]): Iter
     // Somebody's lock may have been left behind, or lost on the way to him.
     if (
       history.faults.some(
-        (fault) => fault.is === 'redis away' && fault.until > since - lease - 3_000 && fault.from < since + FREE,
+        ({ is, from, until }) =>
+          (is === 'redis away' || is === 'blackhole') && until > since - lease - 3_000 && from < since + FREE,
       )
     )
       continue;

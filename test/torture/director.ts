@@ -10,7 +10,7 @@ import type { Accident, Fault, History, Measurement, Probe, ProcessLife, Sightin
 import type { Action, Plan } from './plan.js';
 import { Source } from './source.js';
 import { type Servers, startServers } from './topology.js';
-import { keysOf, LOCK_PROFILES, PROFILES } from './workload.js';
+import { keysOf, LOCK_PROFILES, MOSTLY_FREE, PROFILES } from './workload.js';
 
 export interface RunSettings {
   /** The path of `torture.worker.mjs`. */
@@ -31,6 +31,8 @@ const LOOK_EVERY = 100;
 const STALLED = 150;
 /** So old is a process when its heap is first measured. */
 const WARM = 4_000;
+/** One that is to be lost comes within so many milliseconds, or not. */
+const LOST_WITHIN = 3_000;
 /** What calls may still take when all is over. */
 const PATIENCE = 20_000;
 
@@ -190,12 +192,17 @@ class Director {
         await this.#during({ is: 'blackhole', what: `blackhole, ${action.way}`, process }, async () => {
           proxy?.hold(direction);
           await sleep(action.lasts);
-          // What was under way is lost with its connection, or comes after all.
-          if (action.ends === 'cut') proxy?.cut();
           proxy?.release(direction);
         });
         return this.#probeAfter('blackhole', [place]);
       }
+      case 'lose':
+        await this.#during({ is: 'blackhole', what: `${action.what} lost, then no connection`, process }, async () => {
+          await nextLost(proxy, action.what);
+          await sleep(action.lasts);
+          await proxy?.accept();
+        });
+        return this.#probeAfter('lose', [place]);
       case 'delay':
         return this.#during({ is: 'delay', what: `up to ${action.most} ms each way`, process }, async () => {
           proxy?.delay({ min: 0, max: action.most });
@@ -421,6 +428,22 @@ class Director {
       ...historyOf(this.#source.lines, this.#lives, this.#faults, this.#accidents),
     };
   }
+}
+
+/** The process's next acquire of a lock that is mostly free, or its release, is lost; from then on it gets no new connection. */
+async function nextLost(proxy: FaultProxy | undefined, what: 'acquire' | 'release'): Promise<void> {
+  const giveUp = new AbortController();
+  proxy?.onRequest((request) => {
+    const isAcquire = request.includes(`{${MOSTLY_FREE}}:fence`);
+    const isRelease = request.includes(`{${MOSTLY_FREE}}:mutex`) && !isAcquire;
+    if (!(what === 'acquire' ? isAcquire : isRelease)) return 'pass';
+    proxy.onRequest(undefined);
+    proxy.refuse();
+    giveUp.abort();
+    return what === 'acquire' ? 'cutReply' : 'cut';
+  });
+  await sleep(LOST_WITHIN, undefined, { signal: giveUp.signal }).catch(() => {});
+  proxy?.onRequest(undefined);
 }
 
 /** Of all keys that several have. */

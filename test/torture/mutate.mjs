@@ -20,6 +20,9 @@ const { values, positionals } = parseArgs({
     skip: { type: 'string', default: '0' },
   },
 });
+/** So long, in milliseconds, after its end even a run in which nothing is answered is over. */
+const HUNG_AFTER = 180_000;
+
 build('nestjs-stampede-cache', { sources: ['lib'], output: 'dist/lib' });
 const mutants = join(root, `dist/mutants-${process.pid}`);
 const chosen = MUTATIONS.slice(Number(values.skip)).filter(
@@ -93,6 +96,7 @@ async function torture(library, seed) {
   const args = ['--seed', String(seed), '--seconds', values.seconds, '--library', library];
   const child = spawn(process.execPath, [join(root, 'scripts/torture.mjs'), ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
+    timeout: Number(values.seconds) * 1_000 + HUNG_AFTER,
   });
   let output = '';
   child.stdout.on('data', (chunk) => (output += chunk));

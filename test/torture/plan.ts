@@ -14,8 +14,9 @@ export type Action =
       readonly process: number;
       readonly lasts: number;
       readonly way: 'both' | 'toClient';
-      readonly ends: 'open' | 'cut';
     }
+  /** The reply to an acquire doesn't come, or a release doesn't arrive; and then there is no connection for a while. */
+  | { readonly does: 'lose'; readonly what: 'acquire' | 'release'; readonly process: number; readonly lasts: number }
   | { readonly does: 'delay'; readonly process: number; readonly lasts: number; readonly most: number }
   | { readonly does: 'cut'; readonly process: number | 'all' }
   | { readonly does: 'kill clients' }
@@ -116,9 +117,10 @@ function deck(topology: Topology, between: (least: number, most: number) => numb
     { does: 'freeze redis', lasts: between(1_300, 2_000) },
     { does: 'restart redis', away: between(100, 2_600), data: 'kept' },
     { does: 'restart redis', away: between(100, 2_000), data: 'lost' },
-    { does: 'blackhole', process: process(), lasts: between(2_500, 4_000), way: 'both', ends: 'open' },
-    { does: 'blackhole', process: process(), lasts: between(1_200, 2_500), way: 'both', ends: 'cut' },
-    { does: 'blackhole', process: process(), lasts: between(1_100, 2_000), way: 'toClient', ends: 'open' },
+    { does: 'blackhole', process: process(), lasts: between(2_500, 4_000), way: 'both' },
+    { does: 'blackhole', process: process(), lasts: between(1_100, 2_000), way: 'toClient' },
+    { does: 'lose', what: 'acquire', process: process(), lasts: between(1_200, 1_700) },
+    { does: 'lose', what: 'release', process: process(), lasts: between(1_200, 1_700) },
     { does: 'delay', process: process(), lasts: between(1_000, 2_500), most: between(60, 120) },
     { does: 'cut', process: process() },
     { does: 'cut', process: 'all' },
@@ -141,6 +143,7 @@ function timeOf(action: Action): { lasts: number; calm: number } {
     case 'kill primary':
       return { lasts: 8_000, calm: PROBED };
     case 'blackhole':
+    case 'lose':
       return { lasts: action.lasts, calm: PROBED };
     case 'drop locks':
       return { lasts: action.lasts, calm: 1_500 };

@@ -285,8 +285,17 @@ async function usage() {
   return { resources, heap: process.memoryUsage().heapUsed };
 }
 
-/** Who is never answered must not keep the director waiting. */
+/** What never comes must not keep the director waiting. */
 const PROBE_PATIENCE = 5_000;
+const CLOSE_PATIENCE = 10_000;
+
+async function closeInTime() {
+  const giveUp = new AbortController();
+  const late = sleep(CLOSE_PATIENCE, 'late', { signal: giveUp.signal }).catch(() => {});
+  const isLate = (await Promise.race([stampede.close(), late])) === 'late';
+  giveUp.abort();
+  if (isLate) accident(`not closed within ${CLOSE_PATIENCE} ms`);
+}
 
 let before;
 serve({
@@ -329,13 +338,13 @@ serve({
   async measure() {
     const after = await usage();
     const signalListeners = getEventListeners(shared, 'abort').length;
-    await stampede.close();
+    await closeInTime();
     canary.disconnect();
     clearInterval(canaryWatch);
     return { before, after, closed: await usage(), signalListeners };
   },
   async close() {
-    await stampede.close();
+    await closeInTime();
   },
   async end() {
     clearInterval(watch);

@@ -345,6 +345,9 @@ export const PROFILES: readonly LoadProfile[] = [
   },
 ];
 
+/** The lock of which the director makes an acquire or a release be lost. */
+export const MOSTLY_FREE = 'mostly free';
+
 export const LOCK_PROFILES: readonly LockProfile[] = [
   { name: 'short', options: { wait: 2_000, lease: 5_000 }, holds: [5, 40], tries: 0.2, callers: 2, pause: [10, 80] },
   {
@@ -364,8 +367,9 @@ export const LOCK_PROFILES: readonly LockProfile[] = [
   },
   // So long that who lost it and is not told goes on believing in it.
   { name: 'held', options: { wait: 10_000, lease: 2_400 }, holds: [3_000, 7_000], callers: 1, pause: [10, 100] },
-  // A lock that is left behind is there for so long that it is seen when all works again.
-  { name: 'lasting', options: { wait: 2_000, lease: 10_000 }, holds: [5, 60], tries: 0.3, callers: 1, pause: [10, 80] },
+  // Locks that are left behind are there for so long that they are seen when all works again.
+  { name: 'lasting', options: { wait: 2_000, lease: 7_000 }, holds: [5, 60], tries: 0.3, callers: 1, pause: [10, 80] },
+  { name: MOSTLY_FREE, options: { wait: 6_000, lease: 7_000 }, holds: [5, 40], callers: 1, pause: [300, 1_200] },
 ];
 
 export function keysOf({ name, keys }: LoadProfile): string[] {
