@@ -10,7 +10,7 @@ import type { Accident, Fault, History, Measurement, Probe, ProcessLife, Sightin
 import type { Action, Plan } from './plan.js';
 import { Source } from './source.js';
 import { type Servers, startServers } from './topology.js';
-import { keysOf, LOCK_PROFILES, MOSTLY_FREE, PROFILES } from './workload.js';
+import { keysOf, LOCK_PROFILES, MANY_RENEWALS, MOSTLY_FREE, PROFILES } from './workload.js';
 
 export interface RunSettings {
   /** The path of `torture.worker.mjs`. */
@@ -33,6 +33,8 @@ const STALLED = 150;
 const WARM = 4_000;
 /** One that is to be lost comes within so many milliseconds, or not. */
 const LOST_WITHIN = 3_000;
+/** A script with one key, the lock: the others have more, and a look at it is no script. */
+const RENEWAL = new RegExp(`\\r\\n1\\r\\n\\$\\d+\\r\\n${NAMESPACE}:\\{${MANY_RENEWALS}-\\d+\\}:lock\\r\\n`);
 /** What calls may still take when all is over. */
 const PATIENCE = 20_000;
 
@@ -173,6 +175,8 @@ class Director {
         return this.#during({ is: 'locks dropped', what: 'locks deleted', lost: 'locks' }, () =>
           this.#dropLocks(action.lasts),
         );
+      case 'lose renewal':
+        return this.#loseRenewal(action.lasts);
       case 'leave':
         return this.#leave(this.#places[action.process]!);
       case 'cut':
@@ -267,6 +271,25 @@ class Director {
     const client = this.#servers.primary.client();
     for (const until = now() + lasts; now() < until; await sleep(15))
       await client.del(...lockNames().map(({ name }) => name));
+  }
+
+  /** What whoever renews next is answered from then on comes later. */
+  async #loseRenewal(lasts: number): Promise<void> {
+    const place = await new Promise<Place | undefined>((found) => {
+      for (const each of this.#places)
+        each.proxy?.onRequest((request) => {
+          if (RENEWAL.test(request)) found(each);
+          return 'pass';
+        });
+      setTimeout(() => found(undefined), LOST_WITHIN);
+    });
+    for (const { proxy } of this.#places) proxy?.onRequest(undefined);
+    if (!place?.member) return;
+    await this.#during({ is: 'blackhole', what: 'a renewal lost', process: place.member.name }, async () => {
+      place.proxy?.hold('toClient');
+      await sleep(lasts);
+      place.proxy?.release('toClient');
+    });
   }
 
   async #kill(place: Place, member: Member): Promise<void> {

@@ -17,6 +17,8 @@ export type Action =
     }
   /** The reply to an acquire doesn't come, or a release doesn't arrive; and then there is no connection for a while. */
   | { readonly does: 'lose'; readonly what: 'acquire' | 'release'; readonly process: number; readonly lasts: number }
+  /** Of whoever renews next: no reply to it comes in time, and all is well again. */
+  | { readonly does: 'lose renewal'; readonly lasts: number }
   | { readonly does: 'delay'; readonly process: number; readonly lasts: number; readonly most: number }
   | { readonly does: 'cut'; readonly process: number | 'all' }
   | { readonly does: 'kill clients' }
@@ -48,9 +50,8 @@ export const PROCESSES = 4;
 /** Before the first, so that there is something to break; and after the last, so that all can come to rest. */
 const WARM_UP = 1_500;
 const CALM = 3_500;
-/** A renewal may fail meanwhile, and the lease goes on: nothing happens until it would be over if that had been the last. */
-const SHORT = 2_000;
-const LEASE_OVER = 5_000;
+/** Until the lease is over of which a renewal was lost: had that been the last, another would load. */
+const LEASE_OVER = 4_000;
 /** After Redis was away nothing happens until it has been seen whether all works again. */
 const PROBED = 3_200;
 
@@ -121,6 +122,8 @@ function deck(topology: Topology, between: (least: number, most: number) => numb
     { does: 'blackhole', process: process(), lasts: between(1_100, 2_000), way: 'toClient' },
     { does: 'lose', what: 'acquire', process: process(), lasts: between(1_200, 1_700) },
     { does: 'lose', what: 'release', process: process(), lasts: between(1_200, 1_700) },
+    { does: 'lose renewal', lasts: between(1_100, 1_300) },
+    { does: 'lose renewal', lasts: between(1_100, 1_300) },
     { does: 'delay', process: process(), lasts: between(1_000, 2_500), most: between(60, 120) },
     { does: 'cut', process: process() },
     { does: 'cut', process: 'all' },
@@ -135,7 +138,7 @@ function isOfAll({ does }: Action): boolean {
 function timeOf(action: Action): { lasts: number; calm: number } {
   switch (action.does) {
     case 'freeze redis':
-      return { lasts: action.lasts, calm: action.lasts > SHORT ? PROBED : LEASE_OVER };
+      return { lasts: action.lasts, calm: PROBED };
     case 'restart redis':
       return { lasts: action.away + 200, calm: PROBED };
     case 'fail over':
@@ -145,6 +148,8 @@ function timeOf(action: Action): { lasts: number; calm: number } {
     case 'blackhole':
     case 'lose':
       return { lasts: action.lasts, calm: PROBED };
+    case 'lose renewal':
+      return { lasts: action.lasts, calm: LEASE_OVER };
     case 'drop locks':
       return { lasts: action.lasts, calm: 1_500 };
     case 'delay':
