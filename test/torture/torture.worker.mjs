@@ -32,8 +32,6 @@ const ask = (t, line) =>
   });
 
 const accident = (what) => note('accident', { at: now(), what });
-process.on('unhandledRejection', (error) => accident(`unhandled rejection: ${error?.stack ?? error}`));
-process.on('uncaughtException', (error) => accident(`uncaught exception: ${error?.stack ?? error}`));
 process.on('warning', (warning) => accident(`warning: ${warning.stack ?? warning}`));
 
 /** The same numbers for the same seed; not in the same order, since that depends on who is answered first. */
@@ -354,3 +352,10 @@ serve({
     await new Promise((resolve) => socket.once('close', resolve));
   },
 });
+
+// In place of those of `serve`, which end the director's calls: the run goes on, and all of them are told.
+const told = { unhandledRejection: 'unhandled rejection', uncaughtException: 'uncaught exception' };
+for (const [event, what] of Object.entries(told)) {
+  process.removeAllListeners(event);
+  process.on(event, (error) => accident(`${what}: ${error?.stack ?? error}`));
+}
