@@ -118,10 +118,11 @@ function* answered(history: History, excuses: Excuses): Iterable<Finding> {
 function* free(history: History, excuses: Excuses, holds: readonly Hold[]): Iterable<Finding> {
   const key = holds[0]!.key;
   const lease = history.lockProfiles.find(({ name }) => name === holds[0]!.profile)?.options.lease ?? 0;
+  const had = [...holds, ...ofTheDead(history, key)].sort((a, b) => a.askedAt - b.askedAt);
   for (const refusal of history.refusals) {
     if (refusal.key !== key || refusal.error !== 'LockContendedError' || refusal.until === undefined) continue;
     let since = refusal.from;
-    for (const { askedAt, until, process } of holds) {
+    for (const { askedAt, until, process } of had) {
       if (askedAt - since > FREE) break;
       since = Math.max(since, until ?? excuses.endOf(process) + lease);
     }
@@ -140,6 +141,18 @@ function* free(history: History, excuses: Excuses, holds: readonly Hold[]): Iter
       what: `'${key}': ${refusal.process} waited for the lock, which nobody had since ${seconds(history, since)}`,
     };
   }
+}
+
+/** What a process took when it was killed, before it wrote that down: nobody has it, but its lock was seen. */
+function ofTheDead({ processes, sightings }: History, key: string): Pick<Hold, 'askedAt' | 'until' | 'process'>[] {
+  return processes
+    .filter(({ end }) => end === 'killed')
+    .flatMap(({ process, store, until: killedAt }) => {
+      const seen = sightings.filter(
+        (each) => each.kind === 'lock' && each.key === key && each.at > killedAt && each.token.startsWith(`${store}#`),
+      );
+      return seen.length > 0 ? [{ process, askedAt: killedAt, until: seen.at(-1)!.at }] : [];
+    });
 }
 
 /** What is locked is locked for somebody: a load, a write, a holder. */

@@ -462,6 +462,11 @@ describe('locks', () => {
     expect(
       found({ refusals, holds: [hold('b', 900, undefined)], processes: [life('a'), life('b', 'killed', 950)] }),
     ).toEqual([]);
+    // `c` died before it wrote down that it had it.
+    const processes = [life('a'), life('b'), life('c', 'killed', 1_400)];
+    const sightings = [{ at: 2_900, kind: 'lock', key: 'short', token: 'storec#7' } as const];
+    expect(found({ refusals, holds: [hold('b', 900, 1_300)], processes, sightings })).toEqual([]);
+    expect(found({ refusals, holds: [hold('b', 900, 1_300)], processes })).toEqual(['waits for nobody']);
   });
 
   test('a lock that nobody has a use for', () => {
