@@ -9,7 +9,7 @@ import type { Call, History, Load, Write } from './history.js';
 const LED_BEFORE = 1_000;
 /** A loader that waits for its turn, or a timer, may be late by so much. */
 const SLACK = 50;
-/** So long a load takes at least for all who wait to be registered with it. */
+/** So long a load takes at least, while a process runs, for its callers who wait to be registered with it. */
 const REGISTERED = 500;
 
 export function checkLoads(history: History, excuses: Excuses): Finding[] {
@@ -116,7 +116,8 @@ class KeyCheck {
       if (!got) continue;
       const missed = this.#loads.find((load) => {
         const end = this.excuses.endOfLoad(load);
-        return load !== got && load.from > call.from && end <= got.from && end - load.from > REGISTERED;
+        if (load === got || load.from <= call.from || end > got.from) return false;
+        return end - load.from - this.excuses.stoodStill(call.process, load.from, end) > REGISTERED;
       });
       if (missed?.came !== 'value' || missed.abortedAt !== undefined || !this.#profile(missed).refuse) continue;
       if (this.#isExcused(missed, got) || this.excuses.cutOff(call.process, call.from, got.from)) continue;
