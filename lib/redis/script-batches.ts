@@ -1,3 +1,4 @@
+import { messageOf } from '../core/message-of.js';
 import type { Client } from './client.js';
 
 /** A Lua script, sent as EVALSHA and, where the server doesn't know it yet, as EVAL. */
@@ -9,6 +10,8 @@ export interface Script {
 
 /** So many calls are one script at most, so that it holds nobody else up for more than a millisecond. */
 const MOST_CALLS = 50;
+/** So long are the arguments of several calls at most: who sends big entries gets each reply as soon as it is there. */
+const LONGEST_ARGUMENTS = 64 * 1024;
 
 type Run = (numberOfKeys: number, ...keysAndArguments: (string | number)[]) => Promise<unknown>;
 
@@ -23,13 +26,17 @@ interface Call {
  * The calls of scripts on one server that start in one turn of the event loop, sent when it ends, in their order: those of
  * the same script that follow each other as one. Each EVALSHA costs its client and its server more than what our scripts do.
  *
- * Not for a Cluster, where a script has the keys of one slot.
+ * Not for a Cluster, where a script has the keys of one slot. A server that turns out to be one, behind a proxy or as the only
+ * node, has each by itself from then on.
  */
 export class ScriptBatches {
   readonly #client: Client;
   #script: Script | undefined;
   #calls: Call[] = [];
+  /** Of the arguments of these calls. */
+  #length = 0;
   #isScheduled = false;
+  #isCluster = false;
 
   constructor(client: Client) {
     this.#client = client;
@@ -37,9 +44,11 @@ export class ScriptBatches {
 
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      if (!this.#takes(script, keys, args)) this.send();
+      const length = args.reduce((sum, { length }) => sum + length, 0);
+      if (!this.#takes(script, keys, args, length)) this.send();
       this.#script = script;
       this.#calls.push({ keys, args, resolve, reject });
+      this.#length += length;
       if (this.#isScheduled) return;
       this.#isScheduled = true;
       // Not `nextTick`: between two timers, such as those of renewals, there is one.
@@ -58,19 +67,31 @@ export class ScriptBatches {
     if (!script || !first) return;
     this.#script = undefined;
     this.#calls = [];
+    this.#length = 0;
     if (calls.length > 1) this.#sendAll(script, calls);
-    else callScript(this.#client, script, first.keys, first.args).then(first.resolve, first.reject);
+    else this.#sendOne(script, first);
   }
 
-  #takes(script: Script, keys: readonly string[], args: readonly string[]): boolean {
+  #takes(script: Script, keys: readonly string[], args: readonly string[], length: number): boolean {
     const [first] = this.#calls;
     if (!first) return true;
     return (
       script === this.#script &&
       keys.length === first.keys.length &&
       args.length === first.args.length &&
-      this.#calls.length < MOST_CALLS
+      this.#calls.length < MOST_CALLS &&
+      this.#length + length <= LONGEST_ARGUMENTS &&
+      !this.#isCluster
     );
+  }
+
+  #sendOne(script: Script, { keys, args, resolve, reject }: Call): void {
+    try {
+      callScript(this.#client, script, keys, args).then(resolve, reject);
+    } catch (error) {
+      // What is too long for one string, ioredis throws at once, and here nobody would catch it.
+      reject(error);
+    }
   }
 
   #sendAll(script: Script, calls: readonly Call[]): void {
@@ -90,7 +111,13 @@ export class ScriptBatches {
         }
       },
       (error) => {
-        for (const { reject } of calls) reject(error);
+        // Then none of them was run.
+        const crossesSlots = /^CROSSSLOT|same slot/.test(messageOf(error));
+        this.#isCluster ||= crossesSlots;
+        for (const call of calls) {
+          if (crossesSlots) this.#sendOne(script, call);
+          else call.reject(error);
+        }
       },
     );
   }

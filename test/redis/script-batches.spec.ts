@@ -5,6 +5,7 @@ import { StoreReplyError } from '../../lib/core/errors.js';
 import type { LeadRequest } from '../../lib/core/store.js';
 import type { RedisStore } from '../../lib/redis/redis-store.js';
 import { ScriptBatches } from '../../lib/redis/script-batches.js';
+import { eventually } from '../support/eventually.js';
 import { startCluster } from '../support/redis-cluster.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
 import { startStore } from './redis-stores.js';
@@ -147,12 +148,57 @@ describe('calls of one turn', () => {
     }
   });
 
+  test('with big entries are several commands, so that none waits long for the others', async () => {
+    for (const key of keys(20)) await store.lead(request(key));
+    await redis.resetStats();
+    const entry = { text: `1;;1;3;${'x'.repeat(20_000)}`, px: 60_000 };
+    const end = (key: string) => store.end({ kind: 'cache', key, token: request(key).token, entry });
+    const ends = await Promise.all(keys(20).map(end));
+    expect(ends).toEqual(keys(20).map(() => ({ is: 'held', stored: true })));
+    const { eval: learning = 0, evalsha = 0 } = await redis.commandStats();
+    expect(learning + evalsha).toBe(7);
+  });
+
+  test('of a single one that ioredis throws at, as when it is too long for any string, that one fails', async () => {
+    const client = new Redis(redis.url);
+    const batches = new ScriptBatches(client);
+    const { sendCommand } = client;
+    client.sendCommand = () => {
+      throw new RangeError('Invalid string length');
+    };
+    try {
+      const run = () => batches.run({ name: 'lengthOf', lua: 'return #ARGV[1]' }, [], ['text']);
+      await expect(run()).rejects.toThrow(RangeError);
+      client.sendCommand = sendCommand;
+      expect(await run()).toBe(4);
+    } finally {
+      client.disconnect();
+    }
+  });
+
   test('that were sent before a store closes still go out', async () => {
     for (const key of keys(3)) await store.lead(request(key));
     for (const key of keys(3)) store.end({ kind: 'cache', key, token: request(key).token }).catch(() => {});
     await store.close();
     expect(await locksHeld()).toBe(0);
   });
+});
+
+test("by a plain connection to a Cluster's only node each is sent by itself, once it is known to be one", async () => {
+  const node = await startRedis({ args: ['--cluster-enabled', 'yes'] });
+  await node.client().cluster('ADDSLOTSRANGE', 0, 16_383);
+  await eventually(async () => (await node.client().cluster('INFO')).includes('cluster_state:ok'));
+  const onNode = await startStore({ connection: node.url });
+  const lead = async () => (await Promise.all(keys(3).map((key) => onNode.lead(request(key))))).map(({ is }) => is);
+  try {
+    expect(await lead()).toEqual(['leading', 'leading', 'leading']);
+    await node.resetStats();
+    expect(await lead()).toEqual(['leading', 'leading', 'leading']);
+    expect(await node.commandStats()).toMatchObject({ evalsha: 3 });
+  } finally {
+    await onNode.close();
+    await node.stop();
+  }
 });
 
 test('on a Cluster each script has the keys of one slot', async () => {
