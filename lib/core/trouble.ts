@@ -37,7 +37,8 @@ export class Trouble {
     this.#current.last = now;
     this.#current.failing.add(command);
     if (!begins) return;
-    this.#logger.error(
+    this.#say(
+      'error',
       `Trouble with the cache's store, loaders answer meanwhile: '${command}' failed: ${messageOf(error)}`,
     );
   }
@@ -50,8 +51,16 @@ export class Trouble {
     const calmFor = this.#clock.now() - last;
     if (calmFor < (failing.size === 0 ? CALM : FORGOTTEN)) return;
     this.#current = undefined;
-    this.#logger.log(
+    this.#say(
+      'log',
       `The cache's store works again: ${failures} command${failures === 1 ? '' : 's'} failed within ${Math.round(last - since)} ms.`,
     );
+  }
+
+  /** A logger that throws, as one may whose worker has ended, is not to decide what comes of a command. */
+  #say(level: 'log' | 'error', line: string): void {
+    try {
+      this.#logger[level](line);
+    } catch {}
   }
 }

@@ -41,6 +41,23 @@ describe('the log', () => {
     ]);
   });
 
+  test('by a logger that throws is no trouble for who calls', async () => {
+    const fails = () => {
+      throw new Error('the logger has ended');
+    };
+    const { clock, cache, store } = parts(setUp({ logger: { log: fails, warn: fails, error: fails } }));
+    store.isAway('rejects');
+    expect(await cache.getOrLoad('key', () => 'loaded', '60s')).toBe('loaded');
+    store.works();
+    // The trouble is over, which is a line, too.
+    await clock.advance(10_000);
+    expect(await cache.get('key')).toBeUndefined();
+    store.isAway('reply lost');
+    const hanging = follow(cache.getOrLoad('key', () => 'loaded', '60s'));
+    await clock.advance(10_000);
+    expect(hanging).toMatchObject({ settled: true, value: 'loaded' });
+  });
+
   test('a store that flickers is one trouble', async () => {
     const { clock, cache, store, lines } = stage();
     for (let i = 0; i < 20; i++) {
