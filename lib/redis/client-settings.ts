@@ -84,6 +84,8 @@ function settings({ connectTimeout }: ClientDeadlines): RedisOptions {
     keyPrefix: '',
     // What is not sent now, or was lost, is sent again by us, and never after its deadline.
     enableOfflineQueue: false,
+    // What it gathers isn't sent yet when we disconnect; and we gather commands ourselves.
+    enableAutoPipelining: false,
     autoResendUnfulfilledCommands: false,
     // With these two, more than 0 would leave commands that were lost in flight without any answer.
     maxRetriesPerRequest: 0,
@@ -111,6 +113,7 @@ function clusterSettings({ commandTimeout }: ClientDeadlines): ClusterOptions {
     lazyConnect: false,
     keyPrefix: '',
     enableOfflineQueue: false,
+    enableAutoPipelining: false,
     enableReadyCheck: true,
     clusterRetryStrategy: retryDelay,
     // 0 is "not at all": we send again ourselves.

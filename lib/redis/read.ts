@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { ReadReply } from '../core/store.js';
 import { type Client, isCluster, isReplyError } from './client.js';
 import { clientAt, nodesOf } from './cluster-nodes.js';
+import { sendBatch } from './script.js';
 
 /** What there was under a name: a text, nothing, or an error that says why it could not be read. */
 type Found = string | undefined | Error;
@@ -14,6 +15,8 @@ type Reply = [error: Error | null, value: unknown];
 export function read(client: Client, names: readonly string[], withTime: boolean): Promise<ReadReply> {
   const [name] = names;
   if (name === undefined) return Promise.resolve({ texts: [] });
+  // An eviction that nobody waits for, called before this, is also sent before it.
+  sendBatch(client);
   if (names.length === 1 && !withTime) return readOne(client, name).then((text) => ({ texts: [text] }));
   if (isCluster(client)) return readCluster(client, names, withTime);
   if (withTime) return readWithTime(client, names);

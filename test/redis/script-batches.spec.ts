@@ -75,6 +75,12 @@ describe('calls of one turn', () => {
     ]);
   });
 
+  test('come before what is read after them', async () => {
+    await redis.client().set('test:{key}', '1;;1;1;7');
+    const [, { texts }] = await Promise.all([store.replace({ key: 'key', by: 'evict' }), store.read(['key'])]);
+    expect(texts).toEqual([undefined]);
+  });
+
   test('of the lock service and of the cache are told apart', async () => {
     const replies = await Promise.all([
       store.lead({ ...request('key'), kind: 'lock' }),
@@ -176,10 +182,14 @@ describe('calls of one turn', () => {
     }
   });
 
-  test('that were sent before a store closes still go out', async () => {
-    for (const key of keys(3)) await store.lead(request(key));
-    for (const key of keys(3)) store.end({ kind: 'cache', key, token: request(key).token }).catch(() => {});
-    await store.close();
+  test.each([
+    ['', false],
+    [', also where a client gathers commands by itself', true],
+  ])('that were sent before a store closes still go out%s', async (_, enableAutoPipelining) => {
+    const closing = await startStore({ connection: { port: redis.port, enableAutoPipelining } });
+    for (const key of keys(3)) await closing.lead(request(key));
+    for (const key of keys(3)) closing.end({ kind: 'cache', key, token: request(key).token }).catch(() => {});
+    await closing.close();
     expect(await locksHeld()).toBe(0);
   });
 });
