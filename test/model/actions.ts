@@ -26,7 +26,14 @@ export type Action =
   | { readonly type: 'resubscribe' | 'lose wake-ups' | 'crash'; readonly process: number }
   | { readonly type: 'slow'; readonly process: number; readonly slow: Slowness }
   | { readonly type: 'fault'; readonly process: number; readonly fault: Fault }
+  /** Nothing, so that more of what is under way comes before the next. */
+  | { readonly type: 'rest'; readonly process: number }
   | { readonly type: 'pass'; readonly process: number; readonly milliseconds: number };
+
+interface Weighted {
+  readonly weight: number;
+  readonly arbitrary: Arbitrary<Action | Action[]>;
+}
 
 const process = fc.nat({ max: 2 });
 const key = fc.oneof({ weight: 5, arbitrary: fc.constant('a') }, { weight: 1, arbitrary: fc.constant('b') });
@@ -71,6 +78,65 @@ const fault = fc.record({
   }),
 });
 
+/** What has to be slow for a message to come before the reply of a read, or after it. */
+const slowNear = fc.record({
+  type: fc.constant('slow' as const),
+  process,
+  slow: fc.record({
+    what: fc.constantFrom<Slowness['what'][]>('change', 'read'),
+    run: fc.constant(0),
+    answer: fc.constantFrom(2, 4, 8),
+  }),
+});
+
+/** Enough for a read, a lead and an end, most of the time. */
+const REST: readonly Action[] = Array.from({ length: 8 }, () => ({ type: 'rest', process: 0 }));
+
+/** What shows a broken near cache: a value that is kept, or about to be, then a change, whose message may be slow, and calls. */
+const changeNear: Arbitrary<Action[]> = fc
+  .tuple(
+    process,
+    call,
+    call,
+    slowNear,
+    fc.constantFrom('evict' as const, 'evict' as const, 'expire' as const, 'set' as const, 'set' as const),
+    fc.nat({ max: 1 }),
+    fc.constantFrom(false, false, true),
+    fc.array(call, { minLength: 2, maxLength: 3 }),
+  )
+  .map(([there, first, second, slowness, type, apart, resubscribes, later]) => {
+    const here = { process: there, key: 'a' };
+    const stored = { ...here, is: 'stored', ticks: 0 } as const;
+    return [
+      { ...first, ...stored },
+      ...REST,
+      { ...slowness, ...here },
+      { ...second, ...stored },
+      ...REST,
+      { type, process: there + apart, key: 'a' },
+      ...(resubscribes ? [{ type: 'resubscribe' as const, ...here }] : []),
+      ...later.map((each) => ({ ...each, ...here })),
+    ];
+  });
+
+/** The same with time that passes, while the value is read and after that, in the place of the change. */
+const ageNear: Arbitrary<Action[]> = fc
+  .tuple(process, call, call, slowNear, pass(1, 100), pass(100, 400), call)
+  .map(([there, first, second, slowness, during, after, later]) => {
+    const here = { process: there, key: 'a' };
+    const short = { ...here, is: 'short', ticks: 0 } as const;
+    return [
+      { ...first, ...short },
+      ...REST,
+      { ...slowness, ...here },
+      { ...second, ...short },
+      during,
+      ...REST,
+      after,
+      { ...later, ...here },
+    ];
+  });
+
 /** What shows a broken proof rule: something slow, a call, an eviction by another process, and more calls. */
 const story: Arbitrary<Action[]> = fc
   .tuple(slow, fc.oneof(call, crowd), fc.boolean(), fc.array(call, { minLength: 1, maxLength: 3 }))
@@ -99,20 +165,29 @@ const common = [
 ] as const;
 
 /** Slow, and with lost wake-ups; but no command fails, and no time passes in which a lease or a command could end. */
-export const healthy = plan(...common, { weight: 3, arbitrary: pass(1, 100, 400) });
+export const healthy = plan(18, ...common, { weight: 3, arbitrary: pass(1, 100, 400) });
 
-/** Everything that can go wrong. */
-export const faulty = plan(
+const anything = [
   ...common,
   { weight: 3, arbitrary: pass(1, 100, 501, 1_700, 5_100) },
   { weight: 5, arbitrary: fault },
   { weight: 1, arbitrary: onProcess('crash') },
+] as const;
+
+/** Everything that can go wrong. */
+export const faulty = plan(18, ...anything);
+
+/** The same, and what near caches are for and may get wrong. */
+export const faultyNear = plan(
+  10,
+  ...anything,
+  { weight: 3, arbitrary: slowNear },
+  { weight: 5, arbitrary: changeNear },
+  { weight: 3, arbitrary: ageNear },
 );
 
-function plan(...actions: { weight: number; arbitrary: Arbitrary<Action> }[]): Arbitrary<Action[]> {
-  const part = fc.oneof(
-    { weight: 6, arbitrary: fc.oneof(...actions).map((action) => [action]) },
-    { weight: 1, arbitrary: story },
-  );
-  return fc.array(part, { minLength: 4, maxLength: 18, size: 'max' }).map((parts) => parts.flat());
+/** @param most how many parts it has at most */
+function plan(most: number, ...actions: Weighted[]): Arbitrary<Action[]> {
+  const part = fc.oneof({ weight: 6, arbitrary: fc.oneof(...actions) }, { weight: 1, arbitrary: story });
+  return fc.array(part, { minLength: 4, maxLength: most, size: 'max' }).map((parts) => parts.flat());
 }

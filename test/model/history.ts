@@ -46,9 +46,21 @@ export interface CallRecord {
   readonly process: number;
   readonly key: string;
   readonly startedAt: number;
+  /** When it started, on the store's clock. */
+  readonly startedTime: number;
+  /** It was answered by the near cache, as it started. */
+  near: boolean;
   /** It waits longer than a run takes, unless something goes wrong. */
   readonly patient: boolean;
   settledAt: number | undefined;
+}
+
+/** A message to one process that a key was changed. */
+export interface ChangeRecord {
+  readonly process: number;
+  readonly key: string;
+  readonly publishedAt: number;
+  toldAt: number | undefined;
 }
 
 /** Where an answer came from. */
@@ -60,6 +72,7 @@ export class History {
   readonly loads: LoadRecord[] = [];
   readonly writes: WriteRecord[] = [];
   readonly calls: CallRecord[] = [];
+  readonly changes: ChangeRecord[] = [];
   /** Every lock there was, by its token. */
   readonly locks = new Map<string, LockRecord>();
   readonly crashed = new Set<number>();
@@ -69,6 +82,8 @@ export class History {
   readonly #troubles = new Map<string, number>();
   /** What is stored, as far as nothing has replaced it. */
   readonly #entries = new Map<string, { readonly at: number; readonly until: number }>();
+  /** Until when what was stored is fresh, on the store's clock, by its origin. */
+  readonly #freshUntil = new Map<string, number>();
   #step = 0;
 
   /** A new step. */
@@ -96,6 +111,13 @@ export class History {
   replaced(key: string, token: string | undefined): void {
     this.#entries.delete(key);
     this.#replaced.push({ key, at: this.#step, token });
+  }
+
+  /** A change that a process is to be told of has been made in this step. */
+  published(process: number, key: string): ChangeRecord {
+    const change: ChangeRecord = { process, key, publishedAt: this.#step, toldAt: undefined };
+    this.changes.push(change);
+    return change;
   }
 
   /** Invariant 1: two loads under a lock overlap only if the first one's lease had ended when the second took the lock. */
@@ -134,27 +156,44 @@ export class History {
   /** Invariant 2: what is stored was not loaded, or claimed, before something that came after it. */
   stored(key: string, token: string, origin: Origin, until: number): void {
     this.#entries.set(key, { at: this.#step, until });
+    this.#freshUntil.set(JSON.stringify(origin), until);
     const load = 'load' in origin ? this.loads[origin.load - 1] : undefined;
     const since = load ? load.beganAt : (this.locks.get(token)?.takenAt ?? this.#step);
     const later = this.#replaced.find((by) => by.key === key && by.at > since && by.token !== token);
     if (later) this.#violated(2, `${JSON.stringify(origin)} was stored at ${this.#step} over what came at ${later.at}`);
   }
 
-  /** Invariant 3: nobody gets a value that was there before an eviction that had resolved when the call started. */
+  /**
+   * Invariant 3: nobody gets a value that was there before an `evict`, `expire` or `set` that had resolved when the call started;
+   * but from the near cache of another process until that is told. And nobody gets one from there that is no longer fresh.
+   */
   answered(call: CallRecord, origin: Origin): void {
     const load = 'load' in origin ? this.loads[origin.load - 1] : undefined;
     const set = 'set' in origin ? this.writes.find(({ id }) => id === origin.set) : undefined;
     if ((load ?? set)?.key !== call.key) this.#violated(0, `the call at ${call.startedAt} got another key's value`);
+    if (call.near && call.startedTime >= (this.#freshUntil.get(JSON.stringify(origin)) ?? -Infinity)) {
+      this.#violated(3, `the call at ${call.startedAt} got ${JSON.stringify(origin)}, which isn't fresh, from near`);
+    }
     // A set that races an eviction may come after it.
     const madeAt = load ? load.beganAt : (set?.resolvedAt ?? Infinity);
     for (const { type, key, process, calledAt, resolvedAt } of this.writes) {
-      if (type === 'set' || key !== call.key || resolvedAt === undefined || resolvedAt > call.startedAt) continue;
-      const excused = load && process !== load.process && this.#wasCutOff(load, call);
+      if (key !== call.key || resolvedAt === undefined || resolvedAt > call.startedAt) continue;
+      const isCutOff = load && process !== load.process && this.#wasCutOff(load, call);
+      const isUntold = call.near && process !== call.process && this.#isUntold(call, resolvedAt);
+      const excused = isCutOff || isUntold;
       if (madeAt < calledAt && !excused) {
         const what = `${JSON.stringify(origin)}, made at ${madeAt}`;
         this.#violated(3, `the call at ${call.startedAt} got ${what}, in spite of the ${type} at ${calledAt}`);
       }
     }
+  }
+
+  /** The documented exception of near caches: a message is on its way. */
+  #isUntold(call: CallRecord, resolvedAt: number): boolean {
+    return this.changes.some(
+      ({ process, key, publishedAt, toldAt = Infinity }) =>
+        process === call.process && key === call.key && publishedAt <= resolvedAt && toldAt > call.startedAt,
+    );
   }
 
   /** The documented exception: a process that is cut off answers with the load that it runs, if the eviction was another's. */

@@ -2,7 +2,7 @@ import { test } from '@jest/globals';
 import fc, { type Arbitrary, type Scheduler } from 'fast-check';
 import type { CacheOptions } from '../../lib/core/options.js';
 import { settle } from '../support/clock.js';
-import { type Action, faulty, healthy } from './actions.js';
+import { type Action, faulty, faultyNear, healthy } from './actions.js';
 import { World } from './world.js';
 
 /**
@@ -13,6 +13,8 @@ import { World } from './world.js';
  * 3. A call that starts after an eviction resolved never gets what was loaded before that was called.
  * 4. No lock outlives its attempt.
  * 5. Every call settles.
+ *
+ * With near caches, 3 holds in the process that evicted, and in the others once they are told; and no value outlives its freshness.
  *
  * A counterexample prints its seed and path; `FC_SEED=… FC_PATH=… npx jest test/model` plays it again. `FC_RUNS` is how many
  * schedules are tried, `FC_TRACE=1` prints the history of a failure.
@@ -29,6 +31,12 @@ test(
 test(
   'invariants hold in every schedule when commands get lost, come late, leases end and processes die',
   () => check(faulty, {}, RUNS),
+  Math.max(2 * MINUTES, RUNS * 100),
+);
+
+test(
+  'invariants hold in every schedule with near caches, whose messages come late too',
+  () => check(faultyNear, { near: { max: 10 } }, RUNS),
   Math.max(2 * MINUTES, RUNS * 100),
 );
 

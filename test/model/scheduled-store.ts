@@ -1,12 +1,13 @@
 /**
- * A store whose every command runs when the scheduler says so, and whose replies and wake-ups come when the scheduler says so.
- * As on one connection, commands run in the order in which they were sent, and replies come in that order; but for those
- * that go wrong.
+ * A store whose every command runs when the scheduler says so, and whose replies, wake-ups and messages of changes come when the
+ * scheduler says so. As on one connection, commands run in the order in which they were sent, and replies come in that order;
+ * but for those that go wrong. So do messages of changes, on a connection of their own.
  */
 import type { Scheduler } from 'fast-check';
 import { parseEntry } from '../../lib/core/entry.js';
 import type { StoreCommand } from '../../lib/core/events.js';
 import type {
+  ChangeListener,
   EndReply,
   EndRequest,
   LeadReply,
@@ -18,7 +19,7 @@ import type {
   Store,
 } from '../../lib/core/store.js';
 import type { TestClock } from '../support/clock.js';
-import type { History, Origin } from './history.js';
+import type { ChangeRecord, History, Origin } from './history.js';
 
 /** What goes wrong with the next command of this kind. `late`: it runs long after, and is answered long after that, whatever was sent since. */
 export interface Fault {
@@ -31,7 +32,7 @@ const LATE = 8;
 
 /** The next of this kind takes its time: the scheduler has to pick it so many times more until it runs, and is answered. */
 export interface Slowness {
-  readonly what: StoreCommand | 'wake-up';
+  readonly what: StoreCommand | 'wake-up' | 'change';
   readonly run: number;
   readonly answer: number;
 }
@@ -56,6 +57,11 @@ export class ScheduledStore implements Store {
   #lastRun: Promise<unknown> = Promise.resolve();
   #lastReply: Promise<unknown> = Promise.resolve();
   #wake: (token: string | undefined) => void = () => {};
+  #changes: ChangeListener | undefined;
+  /** Messages of changes that are on their way. */
+  readonly #untold = new Set<ChangeRecord>();
+  #lastChange: Promise<unknown> = Promise.resolve();
+  #isDeaf = false;
 
   constructor(store: Store, index: number, scheduler: Scheduler, history: History, clock: TestClock) {
     this.#store = store;
@@ -142,6 +148,43 @@ export class ScheduledStore implements Store {
     if (this.crashed) return;
     this.#history.step(`${this.#index}: woken by ${token}`);
     this.#wake(token);
+  }
+
+  onChange(listener: ChangeListener): void {
+    this.#changes = listener;
+    this.#store.onChange?.({
+      ...listener,
+      changed: (key) => this.#isDeaf || this.#tell(this.#history.published(this.#index, key), listener),
+    });
+  }
+
+  #tell(change: ChangeRecord, listener: ChangeListener): void {
+    const label = `${this.#index}: told that ${change.key} changed at ${change.publishedAt}`;
+    const slow = this.#slowness('change').answer;
+    this.#untold.add(change);
+    this.#lastChange = this.#lastChange
+      .then(() => this.#pick(label, slow))
+      .then(() => {
+        if (this.crashed || !this.#untold.delete(change)) return;
+        change.toldAt = this.#history.step(label);
+        listener.changed(change.key);
+      });
+  }
+
+  /** The subscription ends, with all that was on its way, and comes back. */
+  resubscribe(): void {
+    this.wake(undefined);
+    if (!this.#changes || this.#isDeaf) return;
+    const at = this.#history.step(`${this.#index}: deaf to changes`);
+    this.#isDeaf = true;
+    for (const change of this.#untold) change.toldAt = at;
+    this.#untold.clear();
+    this.#changes.deaf();
+    void this.#pick(`${this.#index}: hears of changes`, 0).then(() => {
+      this.#history.step(`${this.#index}: hears of changes`);
+      this.#isDeaf = false;
+      this.#changes?.listens(Infinity);
+    });
   }
 
   async #send<T>(

@@ -29,6 +29,8 @@ interface Process extends Stampede {
   readonly store: ScheduledStore;
   /** Loads, by key, that an event has told and whose loader has not run yet; the last one's runs first. */
   readonly starting: Map<string, Starting[]>;
+  /** Keys that the near cache has answered in this turn. */
+  readonly nearHits: Set<string>;
 }
 
 export class World {
@@ -48,8 +50,15 @@ export class World {
     const memory = new MemoryStore({ server: this.#server });
     const store = new ScheduledStore(memory, index, this.#scheduler, this.history, this.#clock);
     const parts = { store, clock: ticking(this.#clock), random: () => 0.5 };
-    const process: Process = { ...createStampede(parts, options), index, store, starting: new Map() };
+    const process: Process = {
+      ...createStampede(parts, options),
+      index,
+      store,
+      starting: new Map(),
+      nearHits: new Set(),
+    };
     process.cache.events.subscribe((event) => {
+      if (event.type === 'near-hit') process.nearHits.add(event.key);
       if (event.type === 'load') this.#starts(process, event);
       if (event.type === 'store-error') this.history.troubled(index, event.command);
     });
@@ -128,13 +137,15 @@ export class World {
         process.store.wakeUpsToLose += 1;
         break;
       case 'resubscribe':
-        process.store.wake(undefined);
+        process.store.resubscribe();
         break;
       case 'crash':
         this.history.step(`${process.index}: crashes`);
         this.history.crashed.add(process.index);
         process.store.crashed = true;
         break;
+      case 'rest':
+        return;
       case 'pass':
         this.history.step(`${action.milliseconds} ms pass`);
         await this.#clock.advance(action.milliseconds);
@@ -147,7 +158,9 @@ export class World {
     const leaving = new AbortController();
     const options = { ...optionsOf(action), signal: leaving.signal, abortWhenUnused: action.abortWhenUnused };
     const call = this.#begin(process, `calls ${key}`, key, wait === 'long');
-    this.#settle(call, process.cache.getOrLoad(key, this.#loader(process, action), options));
+    const answer = process.cache.getOrLoad(key, this.#loader(process, action), options);
+    call.near = process.nearHits.delete(key);
+    this.#settle(call, answer);
     if (action.leaves) this.#leave(call, leaving);
   }
 
@@ -159,6 +172,7 @@ export class World {
     const options = { ...optionsOf(action), signal: leaving.signal, errors: 'return' } as const;
     const answers = process.cache.getOrLoadMany(keys, this.#manyLoader(process, action), options);
     for (const [i, call] of calls.entries()) {
+      call.near = process.nearHits.delete(call.key);
       const answer = answers.then((found) => {
         const each = found[i];
         if (each instanceof Error) throw each;
@@ -181,7 +195,16 @@ export class World {
   #begin({ index }: Process, what: string, key: string, patient: boolean): CallRecord {
     this.#keys.add(key);
     const startedAt = this.history.step(`${index}: ${what}`);
-    const call: CallRecord = { process: index, key, startedAt, patient, settledAt: undefined };
+    const startedTime = this.#clock.now();
+    const call: CallRecord = {
+      process: index,
+      key,
+      startedAt,
+      startedTime,
+      near: false,
+      patient,
+      settledAt: undefined,
+    };
     this.history.calls.push(call);
     return call;
   }
