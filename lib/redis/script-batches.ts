@@ -8,8 +8,8 @@ export interface Script {
   readonly lua: string;
 }
 
-/** So many calls are one script at most, so that it holds nobody else up for more than a millisecond. */
-const MOST_CALLS = 50;
+/** So many calls are one script at most: the server works on those while its client makes the next, and holds nobody up. */
+const MOST_CALLS = 16;
 /** So long are the arguments of several calls at most: who sends big entries gets each reply as soon as it is there. */
 const LONGEST_ARGUMENTS = 64 * 1024;
 
