@@ -45,8 +45,8 @@ function* oneHolder(history: History, excuses: Excuses, holds: readonly Hold[]):
       // A lock is deleted by its own token only: who was passed over is told so.
       const robbed = first.wasOurs === true && second.from < (first.releasedAt ?? 0) && second.askedAt > first.from;
       if (!both && !robbed) break;
-      const isLost = robbed ? excuses.mayBeLost(second.from) : excuses.lostLocks(first.askedAt, second.from);
-      if (isLost && (robbed || until <= knownAt(history, excuses, { first, second, options }))) continue;
+      const isLost = robbed ? excuses.mayBeLost(second.from) : lostBetween(excuses, first, second);
+      if (isLost && (robbed || isToldInTime(history, excuses, { first, second, options }))) continue;
       // Who stands still believes nothing, and when it goes on it is told soon.
       const stood = excuses.stoodStill(first.process, second.from, until);
       if (!robbed && stood > 0 && until - second.from - stood <= LATE) continue;
@@ -59,6 +59,25 @@ function* oneHolder(history: History, excuses: Excuses, holds: readonly Hold[]):
       };
     }
   }
+}
+
+/** Whether Redis lost the lock of one of two, whose replies may have taken longer than that. */
+function lostBetween(excuses: Excuses, first: Hold, second: Hold): boolean {
+  return excuses.lostLocks(Math.min(first.askedAt, second.askedAt), second.from);
+}
+
+/** Whether of two who have a lock that Redis lost, the one who got it first knows soon. Tokens, not replies, tell who that was. */
+function isToldInTime(
+  history: History,
+  excuses: Excuses,
+  { first, second, options }: { first: Hold; second: Hold; options: LockProfile['options'] | undefined },
+): boolean {
+  const isInOrder = first.fencingToken <= second.fencingToken;
+  const robbed = isInOrder ? first : second;
+  const robber = isInOrder ? second : first;
+  return (
+    believedUntil(robbed, options, excuses) <= knownAt(history, excuses, { first: robbed, second: robber, options })
+  );
 }
 
 /** By when the first holder knows that the second has the lock, which Redis lost: it renews every third of its lease. */
@@ -80,7 +99,7 @@ function* fencing(history: History, excuses: Excuses, holds: readonly Hold[]): I
     // Who was stopped between getting it and writing that down is not in the order of getting it.
     if (excuses.wasStopped(hold.process, hold.askedAt, hold.from + SLACK)) continue;
     // Of two that have it at once, since it was lost, the reply to the second may come first.
-    const isUnordered = last && last.from > hold.askedAt && excuses.lostLocks(last.askedAt, hold.from);
+    const isUnordered = last && last.from > hold.askedAt && lostBetween(excuses, last, hold);
     if (last && !isUnordered && hold.fencingToken <= last.fencingToken) {
       yield {
         check: 'fencing',

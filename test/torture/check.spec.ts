@@ -205,6 +205,10 @@ describe('one load', () => {
     expect(found({ loads, calls: [call('b', 900, 2_401, { key, got: 'b1701' })] })).toEqual(['outcome shared']);
     expect(found({ loads, calls: [call('b', 1_100, 2_401, { key, got: 'b1701' })] })).toEqual([]);
     expect(found({ loads, calls: [call('b', 900, 1_702, { key, got: 'a1000' })] })).toEqual([]);
+    const calls = [call('b', 900, 2_401, { key, got: 'b1701' })];
+    const loses = (process: string) => [fault('blackhole', 1_650, 1_750, { process })];
+    expect(found({ loads, calls, faults: loses('a') })).toEqual([]);
+    expect(found({ loads, calls, faults: loses('c') })).toEqual(['outcome shared']);
   });
 });
 
@@ -439,6 +443,11 @@ describe('locks', () => {
     const late = [hold('a', 1_000, 1_050), hold('b', 1_002, 1_040, { fencingToken: 999, askedAt: 900 })];
     const faults = [fault('locks dropped', 995, 1_010, { lost: 'locks' })];
     expect(found({ holds: late, faults })).toEqual([]);
+    // The lock was lost while the reply was on its way, before the next one asked.
+    const next = hold('a', 1_000, 4_000, { askedAt: 998 });
+    const lost = hold('b', 1_010, 1_200, { fencingToken: 990, askedAt: 900, wasOurs: false });
+    expect(found({ holds: [next, lost], faults: [fault('locks dropped', 991, 995, { lost: 'locks' })] })).toEqual([]);
+    expect(found({ holds: [next, lost] })).toEqual(expect.arrayContaining(['one holder', 'fencing']));
   });
 
   test('no answer, or the wrong one', () => {
