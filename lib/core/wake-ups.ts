@@ -19,9 +19,11 @@ export class WakeUps {
   record(): Recording {
     const recording: Recording = {
       ended: undefined,
+      isUnsure: false,
       watch: (token) => {
         this.#recordings.delete(recording);
-        return this.#watch(token, recording.ended?.has(token) ?? false);
+        const hasEnded = recording.ended?.has(token) ?? false;
+        return this.#watch(token, hasEnded || recording.isUnsure ? hasEnded : undefined);
       },
       stop: () => this.#recordings.delete(recording),
     };
@@ -29,10 +31,10 @@ export class WakeUps {
     return recording;
   }
 
-  #watch(token: string, hasEnded: boolean): TokenWatch {
+  #watch(token: string, missed: boolean | undefined): TokenWatch {
     const watches = this.#watches.get(token) ?? new Set();
     this.#watches.set(token, watches);
-    const watch = new TokenWatch(hasEnded, () => {
+    const watch = new TokenWatch(missed, () => {
       watches.delete(watch);
       if (watches.size === 0 && this.#watches.get(token) === watches) this.#watches.delete(token);
     });
@@ -50,6 +52,7 @@ export class WakeUps {
   }
 
   #wakeAll(): void {
+    for (const recording of this.#recordings) recording.isUnsure = true;
     for (const watches of [...this.#watches.values()]) for (const watch of [...watches]) watch.wake(false);
   }
 }
@@ -57,6 +60,8 @@ export class WakeUps {
 export interface Recording {
   /** The tokens that have ended since it began. */
   ended: Set<string> | undefined;
+  /** More may have ended, of which nobody was told: the subscription was lost. */
+  isUnsure: boolean;
   /** Ends it, and watches a token from when it began. To be stopped. */
   watch(token: string): TokenWatch;
   /** Ends it. */
@@ -66,22 +71,26 @@ export interface Recording {
 /** One who watches for the end of one token's lock. */
 export class TokenWatch {
   readonly stop: () => void;
-  #hasEnded: boolean;
+  /** `true`: the lock has ended; `false`: it may have, before anybody listened. */
+  #told: boolean | undefined;
   #listener: Wake | undefined;
 
-  constructor(hasEnded: boolean, stop: () => void) {
-    this.#hasEnded = hasEnded;
+  constructor(told: boolean | undefined, stop: () => void) {
+    this.#told = told;
     this.stop = stop;
   }
 
-  /** Calls `listener` at each wake-up; at once if the lock has ended before. */
+  /** Calls `listener` at each wake-up; at once if the lock has ended, or may have before anybody listened. */
   listen(listener: Wake): void {
+    const told = this.#told;
+    if (told === false) this.#told = undefined;
     this.#listener = listener;
-    if (this.#hasEnded) listener(true);
+    if (told !== undefined) listener(told);
   }
 
   wake(certain: boolean): void {
-    this.#hasEnded ||= certain;
+    if (certain) this.#told = true;
+    else if (!this.#listener) this.#told ??= false;
     this.#listener?.(certain);
   }
 }

@@ -122,8 +122,12 @@ export class FaultyStore implements Store {
 
   async lead(request: LeadRequest): Promise<LeadReply> {
     this.locks.add(`${request.kind} ${request.key}`);
-    const reply = await this.#run('lead', request.key, () => this.#store.lead(request));
-    return reply.is === 'waiting' && this.deaf ? { ...reply, wakes: false } : reply;
+    return this.#run('lead', request.key, async () => {
+      // Who can't be woken is registered as such when the command is carried out, whatever is so when the reply comes.
+      const { deaf } = this;
+      const reply = await this.#store.lead(request);
+      return reply.is === 'waiting' && deaf ? { ...reply, wakes: false } : reply;
+    });
   }
 
   leaseLeft(key: string): Promise<number> {

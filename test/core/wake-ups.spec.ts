@@ -72,6 +72,26 @@ describe('how a follower learns that the load has ended', () => {
     expect(call.value).toBe(1);
   });
 
+  test('nor is one that is lost while the reply that says whom to wait for is on its way', async () => {
+    const { clock, processes } = setUp({ processes: 2 });
+    const [leader, follower] = [processes[0]!, processes[1]!];
+    void leader.cache.getOrLoad('key', () => clock.sleep(3_000).then(() => 1), '60s');
+    await clock.advance(10);
+    follower.store.fails('lead', { repliesAfter: 50 });
+    const call = follow(follower.cache.getOrLoad('key', () => 2, '60s'));
+    await clock.advance(20);
+    expect(follower.store.count('lead')).toBe(1);
+    // It was registered as one that can be woken.
+    follower.store.deaf = true;
+    follower.store.wake(undefined);
+    await clock.advance(130);
+    expect(follower.store.count('lead')).toBeGreaterThan(1);
+    await clock.advance(500);
+    expect(follower.store.count('lead')).toBeGreaterThan(3);
+    await clock.advance(3_000);
+    expect(call.value).toBe(1);
+  });
+
   test('the longer the load, the fewer commands: looks, and a lead now and then', async () => {
     const { clock, processes } = setUp({ processes: 2 });
     const [leader, follower] = [processes[0]!, processes[1]!];
