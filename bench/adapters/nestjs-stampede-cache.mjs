@@ -129,7 +129,9 @@ function responseOf() {
     statusCode: 200,
     headersSent: false,
     getHeader: () => undefined,
+    getHeaders: () => ({}),
     header() {},
+    removeHeader() {},
     status(code) {
       this.statusCode = code;
     },
