@@ -6,6 +6,11 @@ type FromLines = Pick<
   History,
   'processes' | 'faults' | 'calls' | 'loads' | 'writes' | 'holds' | 'refusals' | 'accidents'
 >;
+/** Each kind of line is written in one place, `torture.worker.mjs`, as these types say: `t` says which of them it is. */
+type Written = Partial<Call & Load & Write & Omit<Hold, 'extendedAt'> & Refusal & Accident & Fault> & {
+  readonly id: string;
+  readonly at: number;
+};
 type Changing<T> = { -readonly [K in keyof T]: T[K] };
 
 export function historyOf(
@@ -22,14 +27,13 @@ export function historyOf(
   const writes = new Map<string, Changing<Write>>();
   const holds = new Map<string, Changing<Hold> & { extendedAt: number[] }>();
   for (const { t, ask: _, ...rest } of lines) {
-    // Each kind of line is written in one place, `torture.worker.mjs`, as the types say.
-    const line = rest as any;
+    const line = rest as unknown as Written;
     switch (t) {
       case 'call':
-        calls.push(line);
+        calls.push(line as Call);
         break;
       case 'load':
-        loads.set(line.id, { until: undefined, came: undefined, abortedAt: undefined, ...line });
+        loads.set(line.id, { until: undefined, came: undefined, abortedAt: undefined, ...line } as Load);
         break;
       case 'loaded':
         Object.assign(loads.get(line.id) ?? {}, { until: line.at, came: line.came });
@@ -38,7 +42,7 @@ export function historyOf(
         Object.assign(loads.get(line.id) ?? {}, { abortedAt: line.at });
         break;
       case 'write':
-        writes.set(line.id, { until: undefined, acknowledged: false, ...line });
+        writes.set(line.id, { until: undefined, acknowledged: false, ...line } as Write);
         break;
       case 'written': {
         const { from, until, acknowledged, error } = line;
@@ -53,7 +57,7 @@ export function historyOf(
           wasOurs: undefined,
           extendedAt: [],
           ...line,
-        });
+        } as Hold & { extendedAt: number[] });
         break;
       case 'lost':
         Object.assign(holds.get(line.id) ?? {}, { lostAt: line.at });
@@ -68,7 +72,7 @@ export function historyOf(
         Object.assign(holds.get(line.id) ?? {}, { until: line.at, wasOurs: line.wasOurs });
         break;
       case 'refused':
-        refusals.push(line);
+        refusals.push(line as Refusal);
         break;
       case 'stall':
         faults.push({
@@ -77,7 +81,7 @@ export function historyOf(
           process: line.process,
           from: line.from,
           until: line.until,
-        });
+        } as Fault);
         break;
       case 'slow':
         faults.push({
@@ -86,10 +90,10 @@ export function historyOf(
           process: line.process,
           from: line.from,
           until: line.until,
-        });
+        } as Fault);
         break;
       case 'accident':
-        accidents.push({ process: line.process, at: line.at, what: line.what });
+        accidents.push({ process: line.process, at: line.at, what: line.what } as Accident);
         break;
       default:
         throw new Error(`A line that nobody knows: ${t}`);
