@@ -4,8 +4,9 @@ import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, relative } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { stripVTControlCharacters } from 'node:util';
 import { findRedis, missingRedis } from './find-redis.mjs';
 import { ensureDependencies, root } from './setup.mjs';
 import { whenParentEnds } from './when-parent-ends.mjs';
@@ -19,6 +20,8 @@ process.on('SIGTERM', () => process.exit(143));
 try {
   const counts = await run();
   const total = (name) => counts.reduce((sum, count) => sum + count[name], 0);
+  // Again, since a log is read from its end, and may be all that is left of one.
+  for (const failure of counts.flatMap(({ failures = [] }) => failures)) console.log(`FAILED ${failure}`);
   const [passed, failed, skipped] = ['passed', 'failed', 'skipped'].map(total);
   if (skipped > 0) console.log(`${skipped} skipped or to do`);
   if (passed + failed === 0) console.log('No test was executed.');
@@ -77,7 +80,23 @@ async function runJest(env) {
     // Some failures are in no count, such as a coverage threshold or an error after the last test.
     failed: failed === 0 && code !== 0 && result.numTotalTests > 0 ? 1 : failed,
     skipped: result.numPendingTests + result.numTodoTests,
+    failures: result.testResults.flatMap(failuresOf),
   };
+}
+
+/** Each failed test of a file and why, in a few lines. */
+function failuresOf({ name: path, assertionResults, message }) {
+  const file = relative(root, path);
+  const failed = assertionResults.filter(({ status }) => status === 'failed');
+  // A file that can't be run has no tests.
+  if (failed.length === 0) return message && assertionResults.length === 0 ? [`${file}: ${firstLines(message)}`] : [];
+  return failed.map(
+    ({ fullName, failureMessages }) => `${file}: ${fullName}\n${firstLines(failureMessages.join('\n'))}`,
+  );
+}
+
+function firstLines(text) {
+  return stripVTControlCharacters(text).split('\n').filter(Boolean).slice(0, 12).join('\n');
 }
 
 /** Something left open, such as a socket, keeps jest alive after its report for ever. It is a fault: ended, and told. */

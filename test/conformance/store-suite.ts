@@ -11,6 +11,9 @@ export interface StoreGroup {
   pass(milliseconds: number): Promise<void>;
 }
 
+/** Milliseconds of what is to run out: some commands pass within it, also on a busy machine. */
+const SHORT = 1_000;
+
 /** What every store does, whatever it keeps its state in. */
 export function storeSuite(name: string, open: (count: number) => Promise<StoreGroup>): void {
   describe(name, () => {
@@ -109,9 +112,9 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
 
       test('finds nothing once the entry expired', async () => {
         newKey();
-        await fill(first, text, 150);
+        await fill(first, text, SHORT);
         expect(await read(second)).toBe(text);
-        await pass(200);
+        await pass(SHORT + 50);
         expect(await read(second)).toBeUndefined();
       });
     });
@@ -141,7 +144,7 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
 
       test('takes a request sent again for the same one: the lease begins anew, the followers stay', async () => {
         newKey();
-        const token = await leading(first, { lease: 300 });
+        const token = await leading(first, { lease: SHORT });
         await lead(second);
         expect(await lead(first, { token })).toEqual({ is: 'leading' });
         expect(leaseLeft(await lead(third))).toBeGreaterThan(8_000);
@@ -151,8 +154,8 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
 
       test('is free again when the lease is over', async () => {
         newKey();
-        const token = await leading(first, { lease: 150 });
-        await pass(200);
+        const token = await leading(first, { lease: SHORT });
+        await pass(SHORT + 50);
         const next = await leading(second);
         expect(await end(first, token, { entry: { text, px: 60_000 } })).toEqual({ is: 'refused' });
         expect(await read(first)).toBeUndefined();
@@ -198,12 +201,12 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
 
       test('stay through a renewal, and live no longer than the lock', async () => {
         newKey();
-        const token = await leading(first, { lease: 150 });
+        const token = await leading(first, { lease: SHORT });
         await lead(second);
-        expect(await renew(first, token, 400)).toBe('held');
-        await pass(200);
+        expect(await renew(first, token, 2 * SHORT)).toBe('held');
+        await pass(SHORT + 50);
         expect(await lead(third)).toMatchObject({ is: 'waiting', token });
-        await pass(500);
+        await pass(SHORT);
         const next = await leading(first);
         await end(first, next);
         await settle(second);
@@ -284,9 +287,9 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         const token = await leading(first);
         await lead(second);
         await end(first, token, { outcome });
-        await pass(1_500);
+        await pass(1_000);
         expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: outcome });
-        await pass(700);
+        await pass(1_100);
         expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'leading' });
       });
 
@@ -301,9 +304,9 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         newKey();
         const short = await leading(first);
         await lead(second);
-        await end(first, short, { outcome, entry: { text, px: 100 } });
+        await end(first, short, { outcome, entry: { text, px: 950 } });
         expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'hit', text });
-        await pass(150);
+        await pass(1_000);
         expect(await lead(second, { outcomeSeen: '' })).toEqual({ is: 'outcome', text: outcome });
 
         newKey();
@@ -327,9 +330,9 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
     describe('renew', () => {
       test('extends our lease and nobody else’s', async () => {
         newKey();
-        const token = await leading(first, { lease: 150 });
+        const token = await leading(first, { lease: SHORT });
         expect(await renew(first, token, 10_000)).toBe('held');
-        await pass(200);
+        await pass(SHORT + 50);
         expect(await lead(second)).toMatchObject({ is: 'waiting', token });
         expect(await renew(second, newToken(second), 10_000)).toBe('other');
         await end(first, token);
@@ -396,7 +399,7 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
     describe('expire', () => {
       test('leaves the value as a stale one, as long as it would have lived', async () => {
         newKey();
-        await fill(first, text, 400);
+        await fill(first, text, SHORT);
         await replace(second, 'expire');
         const stale = await read(first);
         const { now } = await second.read([key], true);
@@ -405,7 +408,7 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
         const token = newToken(first);
         expect(await lead(first, { token })).toEqual({ is: 'leading' });
         expect(await lead(second)).toMatchObject({ is: 'waiting', token });
-        await pass(450);
+        await pass(SHORT + 50);
         expect(await read(first)).toBeUndefined();
       });
 
@@ -444,7 +447,7 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
       test('sent again is the same claim', async () => {
         newKey();
         const claim = newToken(first);
-        await replace(first, { claim, lease: 300 });
+        await replace(first, { claim, lease: SHORT });
         await lead(second);
         await replace(first, { claim, lease: 10_000 });
         expect(leaseLeft(await lead(third))).toBeGreaterThan(8_000);
@@ -455,8 +458,8 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
 
       test('ends with its lease', async () => {
         newKey();
-        await replace(first, { claim: newToken(first), lease: 150 });
-        await pass(200);
+        await replace(first, { claim: newToken(first), lease: SHORT });
+        await pass(SHORT + 50);
         await leading(second);
       });
     });
@@ -464,11 +467,11 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
     describe('an entry with a stale window', () => {
       test('is stamped by the store, fresh for so long, and stale afterwards', async () => {
         newKey();
-        await fill(first, text, 10_000, 300);
+        await fill(first, text, 10_000, SHORT);
         const stamped = String(await read(second));
         expect(parseEntry(stamped)).toEqual({ payload: '"value"', loadTime: 12, freshUntil: expect.any(Number) });
         expect(await lead(second)).toEqual({ is: 'hit', text: stamped });
-        await pass(350);
+        await pass(SHORT + 50);
         const token = newToken(second);
         expect(await lead(second, { token })).toEqual({ is: 'leading' });
         expect(await lead(first)).toMatchObject({ is: 'waiting', token });
@@ -510,8 +513,8 @@ export function storeSuite(name: string, open: (count: number) => Promise<StoreG
       test('frees a lock whose lease is over', async () => {
         newKey();
         const token = newToken(first);
-        await lead(first, { ...lock, token, lease: 150 });
-        await pass(200);
+        await lead(first, { ...lock, token, lease: SHORT });
+        await pass(SHORT + 50);
         expect(await first.renew({ ...lock, key, token, lease: 10_000 })).toBe('gone');
         expect(await lead(second, lock)).toMatchObject({ is: 'leading' });
       });

@@ -100,8 +100,8 @@ test('S4: the leader is killed while 50 callers wait in another process: one of 
 });
 
 test('S5: a loader that takes three times the lease loads once', async () => {
-  crowd = await startCrowd({ connection: redis.url, options: { defaults: { lease: 600 } } }, 3);
-  const answers = await crowd.ask('key', { callers: 20, load: { takes: 1_800, gives: 'x' } });
+  crowd = await startCrowd({ connection: redis.url, options: { defaults: { lease: 1_500 } } }, 3);
+  const answers = await crowd.ask('key', { callers: 20, load: { takes: 4_500, gives: 'x' } });
   expect(crowd.loads('key')).toHaveLength(1);
   for (const { value } of answers) expect(value).toBe('x');
 });
@@ -125,7 +125,7 @@ test('S5: renewal is refused: another process loads when the lease ends, and the
 test('S5: a leader that was frozen for longer than its lease does not overwrite what came after it', async () => {
   crowd = await startCrowd({ connection: redis.url, options: { defaults: { lease: 400 } } }, 2);
   const [frozen, other] = crowd.processes;
-  const late = frozen!.call('ask', 'key', { load: { takes: 100, gives: 'old' } });
+  const late = frozen!.call('ask', 'key', { load: { takes: 600, gives: 'old' } });
   await eventually(() => crowd!.loads('key')[0], { every: 5 });
   frozen!.freeze();
   expect(await other!.call('ask', 'key', { load: { gives: 'new' } })).toMatchObject([{ value: 'new' }]);
@@ -140,7 +140,7 @@ test('S7: an eviction during a load: the old value is not stored, and later call
   const [loading, evicting, third] = crowd.processes;
   for (let run = 0; run < 5; run++) {
     const key = `key-${run}`;
-    const early = loading!.call('ask', key, { callers: 5, load: { takes: 300, gives: 'old' } });
+    const early = loading!.call('ask', key, { callers: 5, load: { takes: 600, gives: 'old' } });
     await eventually(() => crowd!.loads(key)[0], { every: 5 });
     const waiting = third!.call('ask', key, { load: { takes: 20, gives: 'new' } });
     await evicting!.call('evict', key);

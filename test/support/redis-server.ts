@@ -73,6 +73,7 @@ export class RedisServer {
       port: this.port,
       maxRetriesPerRequest: null,
       retryStrategy: () => 20,
+      maxLoadingRetryTime: 20,
       disconnectTimeout: 100,
     });
     // Without a listener ioredis prints each failed connection, and here they fail on purpose.
