@@ -28,8 +28,8 @@ export class Caller {
   readonly startedAt: number;
   /** Its loader is one of those that `maxConcurrentLoads` counts. */
   readonly takesTurns: boolean = true;
-  /** The flight it is in wants to know when it leaves early. */
-  onLeave: (() => void) | undefined;
+  /** The flight it is in, which wants to know when it leaves early. */
+  flight: { left(): void } | undefined;
   /** Nobody waits for it: it stands in for those who were answered with the old value. */
   readonly isBackground: boolean;
   /** The old value that this caller may be given when there is no new one. Its own read found it, so it is proven. */
@@ -139,7 +139,7 @@ export class Caller {
   #abortBy(signal: AbortSignal): void {
     const abort = () => {
       this.fail(signal.reason);
-      this.onLeave?.();
+      this.flight?.left();
     };
     if (signal.aborted) {
       abort();
@@ -147,7 +147,8 @@ export class Caller {
       // One signal may end many calls; Node warns from the eleventh listener on.
       setMaxListeners(0, signal);
       signal.addEventListener('abort', abort, { once: true });
-      this.#stopAborting = () => signal.removeEventListener('abort', abort);
+      const stop = () => signal.removeEventListener('abort', abort);
+      this.#stopAborting = stop;
     }
   }
 

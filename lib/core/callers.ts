@@ -27,7 +27,7 @@ export class Callers {
     for (const caller of callers) {
       if (caller.settled) continue;
       this.#list.push(caller);
-      caller.onLeave = () => this.#watch.left();
+      caller.flight = this.#watch;
       if (this.#deadlinesCount) this.#startDeadline(caller);
       if (caller.stale) caller.startSoftDeadline(this.#clock, () => this.#watch.softWaitEnded(caller));
     }

@@ -22,7 +22,22 @@ export const systemClock: Clock = {
   now: () => performance.now(),
   after(delay, run) {
     // For a longer delay `setTimeout` fires at once.
-    const timer = setTimeout(run, Math.min(delay, LONGEST_WAIT));
-    return { clear: () => clearTimeout(timer) };
+    return new SystemTimer(setTimeout(run, Math.min(delay, LONGEST_WAIT)));
   },
 };
+
+/**
+ * A class, since each command has one: V8 puts a function that is written as the value of a property where it expects it to
+ * live long, so it stays until a full collection, and with it all that it knows of, here a command and its reply.
+ */
+class SystemTimer implements Timer {
+  readonly #timeout: NodeJS.Timeout;
+
+  constructor(timeout: NodeJS.Timeout) {
+    this.#timeout = timeout;
+  }
+
+  clear(): void {
+    clearTimeout(this.#timeout);
+  }
+}

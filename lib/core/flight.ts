@@ -1,6 +1,6 @@
 import { freshnessLeft, stalenessOf } from './aged.js';
 import type { Caller } from './caller.js';
-import { Callers } from './callers.js';
+import { Callers, type CallersWatch } from './callers.js';
 import { CacheClosedError, CacheUnavailableError, CacheWaitTimeoutError, StoreReplyError } from './errors.js';
 import { type Led, lead } from './lead.js';
 import type { Lease } from './lease.js';
@@ -62,7 +62,7 @@ const UNANSWERED = { is: 'unanswered' } as const;
  * how many had joined, and those who came later go round again. Without it, a caller that joins after an eviction was
  * acknowledged could get what was read or loaded before.
  */
-export class Flight {
+export class Flight implements CallersWatch {
   readonly key: string;
   readonly #tower: Tower;
   readonly #callers: Callers;
@@ -75,11 +75,7 @@ export class Flight {
     this.key = key;
     this.#tower = tower;
     this.#waiting = new Waiting(tower.clock, tower.random, LOOK);
-    this.#callers = new Callers(tower.clock, {
-      waitEnded: (caller) => this.#waitEnded(caller),
-      softWaitEnded: (caller) => this.#softWaitEnded(caller),
-      left: () => this.#left(),
-    });
+    this.#callers = new Callers(tower.clock, this);
   }
 
   /** Nobody waits for it: who finds the old value still good is answered with that, and must not wait for this. */
@@ -133,6 +129,31 @@ export class Flight {
       else if (running === ran && (acknowledged || !running.lease)) this.leaseEnded();
       else running.lease?.check();
     };
+  }
+
+  waitEnded(caller: Caller): void {
+    const { clock, events, lastResort } = this.#tower;
+    const waited = clock.now() - caller.startedAt;
+    if (events.observed) events.emit({ type: 'wait-timeout', key: this.key, waited });
+    if (answerStale(events, this.key, caller, 'wait-timeout')) {
+      this.#leftWithOld();
+    } else if (caller.options.onWaitTimeout === 'load') {
+      lastResort.load(this.key, caller);
+    } else {
+      caller.fail(new CacheWaitTimeoutError(this.key, waited));
+      this.left();
+    }
+  }
+
+  softWaitEnded(caller: Caller): void {
+    if (answerStale(this.#tower.events, this.key, caller, 'soft-timeout')) this.#leftWithOld();
+  }
+
+  /** A caller left early. When nobody is left, there is nothing to wait for. */
+  left(): void {
+    if (this.#callers.first) return;
+    this.#waiting.stir();
+    if (!this.#isOwed && this.#running?.owner.options.abortWhenUnused) this.#running.load.abort('unused');
   }
 
   /** Ends the flight now: aborts its load and releases its lock. Its callers get the error. */
@@ -346,33 +367,8 @@ export class Flight {
     if (others.length > 0) this.#tower[next](this.key, others);
   }
 
-  #waitEnded(caller: Caller): void {
-    const { clock, events, lastResort } = this.#tower;
-    const waited = clock.now() - caller.startedAt;
-    if (events.observed) events.emit({ type: 'wait-timeout', key: this.key, waited });
-    if (answerStale(events, this.key, caller, 'wait-timeout')) {
-      this.#leftWithOld();
-    } else if (caller.options.onWaitTimeout === 'load') {
-      lastResort.load(this.key, caller);
-    } else {
-      caller.fail(new CacheWaitTimeoutError(this.key, waited));
-      this.#left();
-    }
-  }
-
-  #softWaitEnded(caller: Caller): void {
-    if (answerStale(this.#tower.events, this.key, caller, 'soft-timeout')) this.#leftWithOld();
-  }
-
   #leftWithOld(): void {
     this.#isOwed = true;
-    this.#left();
-  }
-
-  /** A caller left early. When nobody is left, there is nothing to wait for. */
-  #left(): void {
-    if (this.#callers.first) return;
-    this.#waiting.stir();
-    if (!this.#isOwed && this.#running?.owner.options.abortWhenUnused) this.#running.load.abort('unused');
+    this.left();
   }
 }

@@ -89,7 +89,8 @@ class Batch {
   }
 
   add(key: string, signal: LazySignal): Promise<unknown> {
-    signal.onAbort = (reason) => this.#giveUp(key, reason);
+    const giveUp = (reason: unknown) => this.#giveUp(key, reason);
+    signal.onAbort = giveUp;
     return new Promise((resolve, reject) => this.#pending.set(key, { resolve, reject }));
   }
 

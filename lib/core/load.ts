@@ -37,10 +37,11 @@ export class Load {
       this.#finish({ is: 'error', error, duration: duration() });
     });
     this.result = new Promise((resolve) => {
-      this.#finish = (result) => {
+      const finish = (result: LoadResult) => {
         timer.clear();
         resolve(result);
       };
+      this.#finish = finish;
     });
     const load = async () => {
       // Its turn may come late.

@@ -150,13 +150,11 @@ export class LockService {
         if (!turn.hasCome || patience.isOver) throw new LockContendedError(key, patience.waited);
       }
       const { fencingToken, ...led } = await this.#contend(key, lease, patience);
-      const lock = new Lock(key, fencingToken, led.lease, this.#coordination, {
-        renew,
-        over: () => {
-          this.#held.delete(lock);
-          turn.pass();
-        },
-      });
+      const over = () => {
+        this.#held.delete(lock);
+        turn.pass();
+      };
+      const lock = new Lock(key, fencingToken, led.lease, this.#coordination, { renew, over });
       this.#held.add(lock);
       const { events } = this.#coordination;
       if (events.observed) events.emit({ type: 'lock-acquired', key, waited: patience.waited, fencingToken });

@@ -44,7 +44,8 @@ export class Lock implements AsyncDisposable {
     this.#coordination = coordination;
     this.#acquiredAt = coordination.clock.now();
     this.#over = over;
-    lease.keep({ lost: () => this.#lose() }, { renew, watchExpiry: true });
+    const lost = () => this.#lose();
+    lease.keep({ lost }, { renew, watchExpiry: true });
   }
 
   /** Aborts, with a `LockLostError`, when the lock is lost: its lease ended without a renewal, or another took it. */

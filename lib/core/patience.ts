@@ -26,10 +26,11 @@ export class Patience {
       const timer = this.#clock.after(Math.max(0, this.#wait - this.waited), resolve);
       const abort = () => resolve();
       this.#signal?.addEventListener('abort', abort, { once: true });
-      this.#stop = () => {
+      const stop = () => {
         timer.clear();
         this.#signal?.removeEventListener('abort', abort);
       };
+      this.#stop = stop;
     });
     return this.#ended;
   }

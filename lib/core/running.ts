@@ -36,20 +36,19 @@ export class Running {
    */
   keepLease(watch: TokenWatch, joined: () => number, leaseEnded: () => void): void {
     const { lease } = this;
-    lease?.keep({
-      renewing: () => {
-        const joinedBefore = joined();
-        return () => {
-          this.proven = joinedBefore;
-        };
-      },
-      lost: (how) => {
-        const holder = how === 'other' ? 'other' : 'gone';
-        if (this.#events.observed) this.#events.emit({ type: 'lease-lost', key: this.#key, holder });
-        if (holder === 'other') this.load.abort('lost');
-        else leaseEnded();
-      },
-    });
+    const renewing = () => {
+      const joinedBefore = joined();
+      return () => {
+        this.proven = joinedBefore;
+      };
+    };
+    const lost = (how: 'other' | 'gone' | 'expired') => {
+      const holder = how === 'other' ? 'other' : 'gone';
+      if (this.#events.observed) this.#events.emit({ type: 'lease-lost', key: this.#key, holder });
+      if (holder === 'other') this.load.abort('lost');
+      else leaseEnded();
+    };
+    lease?.keep({ renewing, lost });
     watch.listen((certain) => {
       if (certain) leaseEnded();
       else lease?.check();

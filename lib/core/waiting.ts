@@ -43,11 +43,12 @@ export class Waiting {
       const poll = this.#pollDelay(wakes);
       const expiry = leaseLeft + 1 + this.#random() * EXPIRY_SPREAD;
       const timer = this.#clock.after(Math.min(poll, expiry), () => this.#wake?.(poll < expiry ? 'poll' : 'expiry'));
-      this.#wake = (by) => {
+      const wake = (by: AwakeBy) => {
         this.#wake = undefined;
         timer.clear();
         resolve(by);
       };
+      this.#wake = wake;
       watch.listen((certain) => {
         if (this.#wake) this.#wake(certain ? 'woken' : 'unsure');
         else this.#missed ||= !certain;

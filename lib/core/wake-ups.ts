@@ -17,21 +17,18 @@ export class WakeUps {
    * reply that says whom to wait for, so recording starts before the command is sent.
    */
   record(): Recording {
-    const recording: Recording = {
-      ended: undefined,
-      isUnsure: false,
-      watch: (token) => {
-        this.#recordings.delete(recording);
-        const hasEnded = recording.ended?.has(token) ?? false;
-        return this.#watch(token, hasEnded || recording.isUnsure ? hasEnded : undefined);
-      },
-      stop: () => this.#recordings.delete(recording),
-    };
+    const recording = new Recording(this);
     this.#recordings.add(recording);
     return recording;
   }
 
-  #watch(token: string, missed: boolean | undefined): TokenWatch {
+  /** @internal Ends a recording. */
+  stop(recording: Recording): void {
+    this.#recordings.delete(recording);
+  }
+
+  /** @internal Watches a token; `missed` says whether its end has been seen, or may have been missed, before. */
+  watch(token: string, missed: boolean | undefined): TokenWatch {
     const watches = this.#watches.get(token) ?? new Set();
     this.#watches.set(token, watches);
     const watch = new TokenWatch(missed, () => {
@@ -57,15 +54,28 @@ export class WakeUps {
   }
 }
 
-export interface Recording {
+export class Recording {
   /** The tokens that have ended since it began. */
   ended: Set<string> | undefined;
   /** More may have ended, of which nobody was told: the subscription was lost. */
-  isUnsure: boolean;
+  isUnsure = false;
+  readonly #wakeUps: WakeUps;
+
+  constructor(wakeUps: WakeUps) {
+    this.#wakeUps = wakeUps;
+  }
+
   /** Ends it, and watches a token from when it began. To be stopped. */
-  watch(token: string): TokenWatch;
+  watch(token: string): TokenWatch {
+    this.stop();
+    const hasEnded = this.ended?.has(token) ?? false;
+    return this.#wakeUps.watch(token, hasEnded || this.isUnsure ? hasEnded : undefined);
+  }
+
   /** Ends it. */
-  stop(): void;
+  stop(): void {
+    this.#wakeUps.stop(this);
+  }
 }
 
 /** One who watches for the end of one token's lock. */

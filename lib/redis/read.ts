@@ -20,7 +20,7 @@ export function read(client: Client, names: readonly string[], withTime: boolean
   if (names.length === 1 && !withTime) return readOne(client, name).then((text) => ({ texts: [text] }));
   if (isCluster(client)) return readCluster(client, names, withTime);
   if (withTime) return readWithTime(client, names);
-  return client.mget(...names).then((texts) => ({ texts: textsOf(texts) }));
+  return client.mgetBuffer(...names).then((texts) => ({ texts: textsOf(texts) }));
 }
 
 function readOne(client: Client, name: string): Promise<Found> {
@@ -36,9 +36,9 @@ async function readWithTime(client: Client, names: readonly string[]): Promise<R
   const [time, texts] = ((await client
     .pipeline()
     .time()
-    .mget(...names)
+    .mgetBuffer(...names)
     .exec()) ?? []) as Reply[];
-  return { texts: textsOf(resultOf(texts) as (string | null)[]), now: milliseconds(resultOf(time)) };
+  return { texts: textsOf(resultOf(texts) as (Buffer | null)[]), now: milliseconds(resultOf(time)) };
 }
 
 async function readCluster(cluster: Cluster, names: readonly string[], withTime: boolean): Promise<ReadReply> {
@@ -103,8 +103,14 @@ async function readAfter(cluster: Cluster, name: string, error: Error): Promise<
   return isWrongType(error) ? undefined : error;
 }
 
-function textsOf(texts: readonly (string | null)[]): Found[] {
-  return texts.map((text) => text ?? undefined);
+/**
+ * Takes the texts out of a reply. ioredis has for each command a function that V8 keeps until a full collection, and with it
+ * the command and its reply: with a thousand texts in each, collections would be a third of what a hit costs.
+ */
+function textsOf(reply: (Buffer | null)[]): Found[] {
+  const texts = reply.map((text) => text?.toString());
+  reply.length = 0;
+  return texts;
 }
 
 /** @throws the command's own error */

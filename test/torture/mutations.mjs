@@ -271,8 +271,8 @@ export const MUTATIONS = [
   {
     name: 'locks: the turn is not passed on',
     file: 'core/lock-service.ts',
-    from: '          this.#held.delete(lock);\n          turn.pass();',
-    to: '          this.#held.delete(lock);',
+    from: '        this.#held.delete(lock);\n        turn.pass();',
+    to: '        this.#held.delete(lock);',
     finds: ['waits for nobody'],
   },
   {
