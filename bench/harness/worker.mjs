@@ -53,7 +53,7 @@ const commands = {
     const value = makeValue('', bytes);
     let loads = 0;
     let wrong = 0;
-    globalThis.gc();
+    // No full collection here: V8 throws away much of the compiled code with it, and this would measure how it compiles again.
     const cpu = process.cpuUsage();
     const start = performance.now();
     await inParallel(callers, count, async (i) => {

@@ -19,6 +19,9 @@ export const CALL_COLUMNS = [
 const RATIO = { of: 'perSecond', to: BASELINE };
 const CHART = { field: 'ratio', title: `calls per second, as a multiple of ${BASELINE}`, logarithmic: true };
 
+/** So many calls at least before the first is measured: the optimizing compiler wants to see tens of thousands. */
+export const WARM_UP = 60_000;
+
 /** Fills so many keys, calls for a while so that everything is compiled, then measures each variant. */
 async function measureHits({ redis, system, round, numbers, hurry, variants }) {
   await redis.empty();
@@ -30,8 +33,8 @@ async function measureHits({ redis, system, round, numbers, hurry, variants }) {
       const calls = { prefix: 'k', distinct, callers, bytes, ...variant };
       calls.count = Math.max(1, Math.round(more * (variant.count ?? count)));
       if (samples.length === 0 || variant.bytes) await process.call('fill', { ...calls, count: calls.distinct });
-      // The optimizing compiler wants to see tens of thousands of calls; what a later variant runs is compiled by then.
-      const warmUp = samples.length === 0 ? 2 * calls.count : Math.ceil(calls.count / 4);
+      // What a later variant runs is compiled by then.
+      const warmUp = samples.length === 0 ? Math.max(2 * calls.count, hurry ? 0 : WARM_UP) : Math.ceil(calls.count / 4);
       await process.call('calls', { ...calls, count: warmUp, seed: 7 });
       const sample = await quietest({ pids: [process.pid, redis.pid], hurry }, async () => {
         const metered = await meter(redis, [process], () => process.call('calls', { ...calls, seed: 1000 + round }));

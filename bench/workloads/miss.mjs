@@ -2,7 +2,7 @@ import { meter, perOperation } from '../harness/meter.mjs';
 import { quietest } from '../harness/neighbours.mjs';
 import { withProcesses } from '../harness/processes.mjs';
 import { BASELINE } from '../systems.mjs';
-import { CALL_COLUMNS } from './hits.mjs';
+import { CALL_COLUMNS, WARM_UP } from './hits.mjs';
 
 export const miss = {
   name: 'miss',
@@ -16,7 +16,7 @@ export const miss = {
     await redis.empty();
     return withProcesses(1, redis, system, {}, async ([process]) => {
       const { count, callers } = numbers;
-      await process.call('calls', { prefix: 'warm-up', cold: true, count, callers });
+      await process.call('calls', { prefix: 'warm-up', cold: true, count: hurry ? count : WARM_UP, callers });
       return quietest({ pids: [process.pid, redis.pid], hurry }, async (attempt) => {
         const calls = { prefix: `${round}.${attempt}:`, cold: true, count, callers };
         const metered = await meter(redis, [process], () => process.call('calls', calls));

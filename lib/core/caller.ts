@@ -32,6 +32,8 @@ export class Caller {
   flight: { left(): void } | undefined;
   /** Nobody waits for it: it stands in for those who were answered with the old value. */
   readonly isBackground: boolean;
+  /** It has just asked, and what it is answered is an answer to calls alike of the same tick: they need no caller of their own. */
+  answersAlike = false;
   /** The old value that this caller may be given when there is no new one. Its own read found it, so it is proven. */
   stale: Answer | undefined;
   /** For how many milliseconds it had not been fresh when it was found. */
@@ -81,6 +83,12 @@ export class Caller {
   /** Whether the error of an earlier load will do. */
   get canDoWithout(): boolean {
     return this.options.errorHoldOff > 0 && (this.isBackground || this.stale !== undefined);
+  }
+
+  /** It asks anew, but has waited before: whoever calls now has all of its own time to wait. */
+  goingRoundAgain(): this {
+    this.answersAlike = false;
+    return this;
   }
 
   get settled(): boolean {

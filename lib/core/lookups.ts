@@ -7,7 +7,7 @@ import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
 import type { NearCache, ReadStart } from './near-cache.js';
 import { type Found, Reads } from './reads.js';
-import { needsAge } from './resolved-options.js';
+import { needsAge, type ResolvedLoadOptions } from './resolved-options.js';
 import { answerStale } from './settling.js';
 import type { Tower } from './tower.js';
 
@@ -15,6 +15,8 @@ import type { Tower } from './tower.js';
 export interface Peek {
   look(found: Answer | undefined): void;
 }
+
+const NOBODY: readonly never[] = [];
 
 type Read = Exclude<Found<ReadStart | undefined>, { readonly storeAway: unknown }>;
 
@@ -63,6 +65,12 @@ export class Lookups {
     return this.#reads.underWay;
   }
 
+  /** Who has asked for this key in this tick, by the very same options, so that its answer is one to whoever asks now. */
+  alike(key: string, options: ResolvedLoadOptions): Caller | undefined {
+    const [reader] = this.#reads.waitingFor(key) ?? NOBODY;
+    return reader instanceof Caller && reader.answersAlike && reader.options === options ? reader : undefined;
+  }
+
   /** `mayLag`: a replica's answer will do. */
   read(key: string, caller: Caller, { mayLag = false } = {}): void {
     this.#reads.add(key, caller, this.#needsTime || needsAge(caller.options), mayLag);
@@ -97,7 +105,8 @@ export class Lookups {
       this.#hit(key, readers, aged, now);
     } else if (staleness === 'unknown') {
       this.#needsTime = true;
-      for (const reader of readers) this.#reads.add(key, reader, true);
+      for (const reader of readers)
+        this.#reads.add(key, reader instanceof Caller ? reader.goingRoundAgain() : reader, true);
     } else if (aged && typeof staleness === 'number') {
       this.#stale(key, callersOf(readers), aged.answer, staleness);
     } else {

@@ -48,6 +48,11 @@ export class Reads<Reader, Start = undefined> {
     return this.#underWay;
   }
 
+  /** Those who have asked for this key in this tick. */
+  waitingFor(key: string): readonly Reader[] | undefined {
+    return this.#batch?.get(key);
+  }
+
   /** @param mayLag whether a replica's answer will do; it does if it does for all of the batch */
   add(key: string, reader: Reader, withTime: boolean, mayLag = false): void {
     this.#batch ??= this.#begin();

@@ -51,6 +51,11 @@ export function looksAtAge(options: ResolvedPolicy): boolean {
   return options.staleWhileRevalidate > 0 || options.staleIfError > 0 || options.earlyRefresh > 0;
 }
 
+/** Whether no other call's answer will do: it can leave by itself, gets a copy of its own, or is told more than the value. */
+export function needsOwnAnswer({ signal, told, isolate }: ResolvedLoadOptions): boolean {
+  return signal !== undefined || told !== undefined || isolate !== 'none';
+}
+
 /** Whether a call needs to know how fresh a value is, be it only to keep it as long, or to tell. */
 export function needsAge(options: ResolvedPolicy & Pick<ResolvedLoadOptions, 'told'>): boolean {
   return looksAtAge(options) || options.near || options.told !== undefined;

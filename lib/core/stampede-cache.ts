@@ -34,7 +34,7 @@ import type { ResolvedNear } from './near-options.js';
 import type { Caching, SetCaching } from './options.js';
 import type { ErrorCodec } from './outcome.js';
 import { resolveLoadOptions } from './resolve-load-options.js';
-import { type CachePolicy, looksAtAge, type ResolvedLoadOptions } from './resolved-options.js';
+import { type CachePolicy, looksAtAge, needsOwnAnswer, type ResolvedLoadOptions } from './resolved-options.js';
 import type { Tower } from './tower.js';
 import { freshFor, makeEntry } from './write.js';
 import { Writes } from './writes.js';
@@ -83,7 +83,7 @@ export class StampedeCache {
       depart: (flight) => this.#flights.depart(flight),
       look: (key, withTime) => this.#lookups.look(key, withTime),
       read: (key, callers) => {
-        for (const caller of callers) this.#lookups.read(key, caller);
+        for (const caller of callers) this.#lookups.read(key, caller.goingRoundAgain());
       },
       lead: (key, callers) => this.#flights.board(key, callers, { is: 'miss' }),
     };
@@ -130,7 +130,12 @@ export class StampedeCache {
     checkKey(key);
     const near = this.#near !== undefined && options.near ? this.#nearHit(key, loader, options) : undefined;
     if (near) return near as Promise<T>;
-    const caller = new Caller(loader, options, this.#tower.clock.now());
+    const alike = this.#lookups.alike(key, options);
+    if (alike) return alike.promise as Promise<T>;
+    const { clock, events } = this.#tower;
+    const caller = new Caller(loader, options, clock.now());
+    // Each call has an event of its own, if anybody listens.
+    caller.answersAlike = !events.observed && !needsOwnAnswer(options);
     this.#ask(key, caller);
     return caller.promise as Promise<T>;
   }
