@@ -20,7 +20,7 @@ export interface Background {
   readonly context: AsyncResource;
 }
 
-/** One call: what it asks for, since when, and the promise it waits on, which settles once. */
+/** One call, or several alike: what it asks for, since when, and the promise it waits on, which settles once. */
 export class Caller {
   readonly promise: Promise<unknown>;
   readonly loader: (signal: LazySignal) => unknown;
@@ -32,8 +32,10 @@ export class Caller {
   flight: { left(): void } | undefined;
   /** Nobody waits for it: it stands in for those who were answered with the old value. */
   readonly isBackground: boolean;
-  /** It has just asked, and what it is answered is an answer to calls alike of the same tick: they need no caller of their own. */
-  answersAlike = false;
+  /** How many calls it stands for. */
+  calls = 1;
+  /** It has just asked, and what it is answered will do for calls alike of the same tick. */
+  takesCalls = false;
   /** The old value that this caller may be given when there is no new one. Its own read found it, so it is proven. */
   stale: Answer | undefined;
   /** For how many milliseconds it had not been fresh when it was found. */
@@ -87,7 +89,7 @@ export class Caller {
 
   /** It asks anew, but has waited before: whoever calls now has all of its own time to wait. */
   goingRoundAgain(): this {
-    this.answersAlike = false;
+    this.takesCalls = false;
     return this;
   }
 

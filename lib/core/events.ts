@@ -70,8 +70,9 @@ export class Events {
     return this.#subject.observed;
   }
 
-  emit(event: CacheEvent): void {
-    this.#subject.next(event);
+  /** @param times calls that were made alike are one caller, and each has its event */
+  emit(event: CacheEvent, times = 1): void {
+    for (let i = 0; i < times; i += 1) this.#subject.next(event);
   }
 
   complete(): void {

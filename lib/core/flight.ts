@@ -134,7 +134,7 @@ export class Flight implements CallersWatch {
   waitEnded(caller: Caller): void {
     const { clock, events, lastResort } = this.#tower;
     const waited = clock.now() - caller.startedAt;
-    if (events.observed) events.emit({ type: 'wait-timeout', key: this.key, waited });
+    if (events.observed) events.emit({ type: 'wait-timeout', key: this.key, waited }, caller.calls);
     if (answerStale(events, this.key, caller, 'wait-timeout')) {
       this.#leftWithOld();
     } else if (caller.options.onWaitTimeout === 'load') {
@@ -252,7 +252,7 @@ export class Flight implements CallersWatch {
     const { events } = this.#tower;
     const left = now === FRESH_BY_SCRIPT ? undefined : freshnessLeft(found, now);
     this.#conclude(joined, (caller) => {
-      if (events.observed && !caller.isBackground) events.emit({ type: 'hit', key: this.key });
+      if (events.observed && !caller.isBackground) events.emit({ type: 'hit', key: this.key }, caller.calls);
       caller.answer(found.answer, { is: 'hit', left });
     });
     return true;

@@ -68,7 +68,7 @@ export class Lookups {
   /** Who has asked for this key in this tick, by the very same options, so that its answer is one to whoever asks now. */
   alike(key: string, options: ResolvedLoadOptions): Caller | undefined {
     const [reader] = this.#reads.waitingFor(key) ?? NOBODY;
-    return reader instanceof Caller && reader.answersAlike && reader.options === options ? reader : undefined;
+    return reader instanceof Caller && reader.takesCalls && reader.options === options ? reader : undefined;
   }
 
   /** `mayLag`: a replica's answer will do. */
@@ -128,7 +128,7 @@ export class Lookups {
         reloading.push(reader);
         continue;
       }
-      if (events.observed) events.emit({ type: 'hit', key });
+      if (events.observed) events.emit({ type: 'hit', key }, reader.calls);
       reader.answer(aged.answer, { is: 'hit', left });
       const beta = reader.options.earlyRefresh;
       if (!eager && beta > 0 && now !== undefined && isDueEarly(aged, now, beta, random)) eager = reader;
@@ -158,7 +158,7 @@ export class Lookups {
   #miss(key: string, callers: readonly Caller[], start: Start): void {
     if (callers.length === 0) return;
     const { events } = this.#tower;
-    if (events.observed) for (const _ of callers) events.emit({ type: 'miss', key });
+    if (events.observed) for (const { calls } of callers) events.emit({ type: 'miss', key }, calls);
     this.#flights.board(key, callers, start);
   }
 
@@ -172,7 +172,7 @@ export class Lookups {
   #answerKept(key: string, callers: readonly Caller[], kept: Answer): void {
     const { events } = this.#tower;
     for (const caller of callers) {
-      if (events.observed) events.emit({ type: 'kept', key });
+      if (events.observed) events.emit({ type: 'kept', key }, caller.calls);
       caller.answer(kept, { is: 'kept' });
     }
   }

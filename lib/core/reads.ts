@@ -27,7 +27,8 @@ export class Reads<Reader, Start = undefined> {
   readonly #partOf: (key: string) => string;
   readonly #deliver: Deliver<Reader, Start>;
   readonly #start: () => Start;
-  readonly #underWay = new Set<Promise<void>>();
+  /** Of the batches that were sent, those whose readers have not been told yet. */
+  readonly #sent: Promise<void>[] = [];
   #batch: Map<string, Reader[]> | undefined;
   #withTime = false;
   #mayLag = true;
@@ -44,8 +45,11 @@ export class Reads<Reader, Start = undefined> {
   }
 
   /** Those whose readers have not been told yet. */
-  get underWay(): Iterable<Promise<void>> {
-    return this.#underWay;
+  get underWay(): readonly Promise<void>[] {
+    if (!this.#batch) return this.#sent;
+    // This comes to pass after the batch was sent.
+    const sent = new Promise<void>((resolve) => process.nextTick(resolve));
+    return [sent.then(() => Promise.all(this.#sent)).then(() => {})];
   }
 
   /** Those who have asked for this key in this tick. */
@@ -66,9 +70,11 @@ export class Reads<Reader, Start = undefined> {
   #begin(): Map<string, Reader[]> {
     const batch = new Map<string, Reader[]>();
     // After the promise jobs of this tick, which are where most callers come from.
-    const told = new Promise<void>((resolve) => process.nextTick(() => resolve(this.#sendAll(batch))));
-    this.#underWay.add(told);
-    void told.then(() => this.#underWay.delete(told));
+    process.nextTick(() => {
+      const told = this.#sendAll(batch);
+      this.#sent.push(told);
+      void told.then(() => this.#sent.splice(this.#sent.indexOf(told), 1));
+    });
     return batch;
   }
 

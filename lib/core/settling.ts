@@ -44,7 +44,7 @@ export function answerStale(
   error?: unknown,
 ): boolean {
   if (!caller.stale || caller.settled) return false;
-  if (events.observed) events.emit({ type: 'stale', key, reason, ...(error !== undefined && { error }) });
+  if (events.observed) events.emit({ type: 'stale', key, reason, ...(error !== undefined && { error }) }, caller.calls);
   caller.answer(caller.stale, { is: 'stale', reason, since: caller.staleSince });
   return true;
 }

@@ -131,11 +131,12 @@ export class StampedeCache {
     const near = this.#near !== undefined && options.near ? this.#nearHit(key, loader, options) : undefined;
     if (near) return near as Promise<T>;
     const alike = this.#lookups.alike(key, options);
-    if (alike) return alike.promise as Promise<T>;
-    const { clock, events } = this.#tower;
-    const caller = new Caller(loader, options, clock.now());
-    // Each call has an event of its own, if anybody listens.
-    caller.answersAlike = !events.observed && !needsOwnAnswer(options);
+    if (alike) {
+      alike.calls += 1;
+      return alike.promise as Promise<T>;
+    }
+    const caller = new Caller(loader, options, this.#tower.clock.now());
+    caller.takesCalls = !needsOwnAnswer(options);
     this.#ask(key, caller);
     return caller.promise as Promise<T>;
   }

@@ -17,10 +17,14 @@ export function read(client: Client, names: readonly string[], withTime: boolean
   if (name === undefined) return Promise.resolve({ texts: [] });
   // An eviction that nobody waits for, called before this, is also sent before it.
   sendBatch(client);
-  if (names.length === 1 && !withTime) return readOne(client, name).then((text) => ({ texts: [text] }));
+  if (names.length === 1 && !withTime) return client.get(name).then(replyOf, (error) => replyOf(noText(error)));
   if (isCluster(client)) return readCluster(client, names, withTime);
   if (withTime) return readWithTime(client, names);
   return client.mgetBuffer(...names).then((texts) => ({ texts: textsOf(texts) }));
+}
+
+function replyOf(text: string | null | undefined): ReadReply {
+  return { texts: [text ?? undefined] };
 }
 
 function readOne(client: Client, name: string): Promise<Found> {

@@ -4,6 +4,7 @@ import type { Clock } from '../../lib/core/clock.js';
 import { createStampede, type Stampede } from '../../lib/core/create.js';
 import { CacheWaitTimeoutError } from '../../lib/core/errors.js';
 import type { CacheOptions, LoadOptions } from '../../lib/core/options.js';
+import type { ResolvedLoadOptions } from '../../lib/core/resolved-options.js';
 import { MemoryServer } from '../../lib/memory/memory-server.js';
 import { MemoryStore } from '../../lib/memory/memory-store.js';
 import { settle, TestClock } from '../support/clock.js';
@@ -40,6 +41,7 @@ export class World {
   readonly #processes: readonly Process[];
   readonly #scheduler: Scheduler;
   readonly #keys = new Set<string>();
+  readonly #resolved = new Map<string, ResolvedLoadOptions>();
 
   constructor(scheduler: Scheduler, processes: number, options: CacheOptions) {
     this.#scheduler = scheduler;
@@ -114,7 +116,12 @@ export class World {
         this.#call(process, action);
         break;
       case 'crowd':
-        for (const each of this.#processes) if (!each.store.crashed) this.#call(each, action);
+        for (const each of this.#processes) {
+          if (each.store.crashed) continue;
+          // Twice, in one tick: calls alike may be one caller.
+          this.#call(each, action);
+          this.#call(each, action);
+        }
         break;
       case 'many':
         this.#callMany(process, action);
@@ -154,14 +161,24 @@ export class World {
   }
 
   #call(process: Process, action: Omit<CallAction, 'type'>): void {
-    const { key, wait } = action;
+    const { key, wait, leaves, abortWhenUnused } = action;
     const leaving = new AbortController();
-    const options = { ...optionsOf(action), signal: leaving.signal, abortWhenUnused: action.abortWhenUnused };
+    const options = { ...optionsOf(action), abortWhenUnused, ...(leaves && { signal: leaving.signal }) };
     const call = this.#begin(process, `calls ${key}`, key, wait === 'long');
-    const answer = process.cache.getOrLoad(key, this.#loader(process, action), options);
+    const answer = leaves
+      ? process.cache.getOrLoad(key, this.#loader(process, action), options)
+      : process.cache.getOrLoadResolved(key, this.#loader(process, action), this.#resolvedOnce(process, options));
     call.near = process.nearHits.delete(key);
     this.#settle(call, answer);
-    if (action.leaves) this.#leave(call, leaving);
+    if (leaves) this.#leave(call, leaving);
+  }
+
+  /** Of options that are equal, the very same: so are those of a decorator, or of a `ttl`. */
+  #resolvedOnce({ index, cache }: Process, options: LoadOptions<Origin>): ResolvedLoadOptions {
+    const name = `${index} ${JSON.stringify(options)} ${options.cacheIf}`;
+    const resolved = this.#resolved.get(name) ?? cache.resolve(options);
+    this.#resolved.set(name, resolved);
+    return resolved;
   }
 
   /** Who leaves one of many can't end the load of that one alone, so this has no `abortWhenUnused`. */
