@@ -28,6 +28,8 @@ export function endSilent(client: Client, limit: number): void {
 function watch(client: Redis, limit: number): void {
   client.on('connect', () => {
     const { stream } = client;
+    // ioredis listens once more for each READONLY that answers what is under way, which Node would call a leak.
+    stream.setMaxListeners(0);
     let heard = stream.bytesRead;
     let silent = 0;
     const look = () => {

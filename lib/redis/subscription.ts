@@ -95,6 +95,7 @@ export class Subscription {
     timer.clear();
     this.#decide();
     await ended;
+    this.#client = undefined;
     return activated;
   }
 

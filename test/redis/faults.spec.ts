@@ -175,6 +175,21 @@ test.each(Object.entries(FAULTS))('%s', async (_name, fault) => {
   await survives(crowd, fault);
 });
 
+test('READONLY answers many commands at once', async () => {
+  const [process] = crowd.processes;
+  await redis.client().replicaof('127.0.0.1', 1);
+  proxy.hold('toClient');
+  const evictions = Array.from({ length: 3_000 }, (_, i) =>
+    process!.call('evict', `evicted${i}`).catch(({ name }) => name),
+  );
+  await sleep(200);
+  proxy.release('toClient');
+  await redis.client().replicaof('NO', 'ONE');
+  // ioredis listens to the connection anew for each of these answers.
+  const warnings = (await Promise.all(evictions)).filter((name) => name === 'MaxListenersExceededWarning');
+  expect(warnings).toHaveLength(0);
+});
+
 test('LOADING: it restarts, and has much to read', async () => {
   const pipeline = redis.client().pipeline();
   for (let i = 0; i < KEYS_TO_LOAD; i += 1) pipeline.set(`other:${i}`, 'x'.repeat(100));

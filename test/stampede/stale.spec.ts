@@ -5,6 +5,7 @@ import { type Crowd, now, print, type Question, startCrowd } from './crowd.js';
 const PROCESSES = 4;
 const CALLERS = 50;
 const DURATION = 5_000;
+const WARM_UP = 2_000;
 const TTL = 300;
 const LOAD = 50;
 /** Milliseconds between an answer and the next question. */
@@ -32,7 +33,7 @@ async function run(key: string, options: Question['options']) {
   const question = { callers: CALLERS, load: { takes: LOAD, gives: 'x' }, options, pause: PAUSE };
   // Compiled and connected, as a server that is measured is.
   await Promise.all(
-    crowd.processes.map((each) => each.call('keepAsking', 'warm', { ...question, until: now() + 300 })),
+    crowd.processes.map((each) => each.call('keepAsking', 'warm', { ...question, until: now() + WARM_UP })),
   );
   // The first load, for which all would wait, is no part of it.
   await crowd.processes[0]!.call('ask', key, { load: question.load, options });

@@ -15,7 +15,8 @@
  *
  * - Arguments and results are structured clones. An error thrown in the worker is thrown here as an `Error` with its
  *   name, message, stack, cause and plain properties (`code`, `status`, …); not as an instance of its class.
- * - An unhandled rejection in the worker fails the calls that are under way, or else the next call or `stop()`.
+ * - An unhandled rejection in the worker, or Node's warning of too many listeners, fails the calls that are under way, or
+ *   else the next call or `stop()`.
  * - `kill(signal)` (SIGKILL by default) and `exited` tell how it ended; calls under way then fail.
  * - `freeze()`/`thaw()`: SIGSTOP/SIGCONT. `stop()`: lets it end by itself, for two seconds at most.
  * - None outlives the process that started it.

@@ -14,6 +14,10 @@ export function serve(methods) {
   // The process goes on, so that a test sees what else happens; the test fails all the same.
   process.on('unhandledRejection', (error) => send({ type: 'unhandled', error: describe(error) }));
   process.on('uncaughtException', (error) => send({ type: 'unhandled', error: describe(error) }));
+  // What the library's users would see in their logs, and take for a leak.
+  process.on('warning', (warning) => {
+    if (warning.name === 'MaxListenersExceededWarning') send({ type: 'unhandled', error: describe(warning) });
+  });
   process.on('disconnect', () => process.exit());
   send({ type: 'ready' });
 }
