@@ -6,11 +6,10 @@ import { sendBatch } from './script.js';
 
 /** What there was under a name: a text, nothing, or an error that says why it could not be read. */
 type Found = string | undefined | Error;
-type Reply = [error: Error | null, value: unknown];
 
 /**
  * The texts under these names, in one round trip: one `GET` or `MGET`, with a `TIME` in the same write if that is asked for; on
- * a Cluster one pipeline a node. What is no text counts as nothing; it is overwritten by the next one that is.
+ * a Cluster a `GET` for each, in one write a node. What is no text counts as nothing; it is overwritten by the next one that is.
  */
 export function read(client: Client, names: readonly string[], withTime: boolean): Promise<ReadReply> {
   const [name] = names;
@@ -42,14 +41,18 @@ function noText(error: unknown): undefined {
   if (!isWrongType(error)) throw error;
 }
 
-/** Both in one write, without the pipeline of ioredis, which costs more than all the rest of a lone read. */
 async function readWithTime(client: Redis, names: readonly string[]): Promise<ReadReply> {
-  const { stream } = client;
-  stream.cork();
-  const replies = Promise.all([client.time(), readTexts(client, names)]);
-  stream.uncork();
-  const [time, texts] = await replies;
+  const [time, texts] = await inOneWrite(client, () => Promise.all([client.time(), readTexts(client, names)]));
   return { texts, now: milliseconds(time) };
+}
+
+/** A pipeline of ioredis costs more than all the rest of a lone read. One that isn't connected yet has no stream. */
+function inOneWrite<T>(client: Redis, send: () => T): T {
+  const { stream } = client as { readonly stream?: Redis['stream'] };
+  stream?.cork();
+  const sent = send();
+  stream?.uncork();
+  return sent;
 }
 
 async function readCluster(cluster: Cluster, names: readonly string[], withTime: boolean): Promise<ReadReply> {
@@ -84,19 +87,17 @@ async function readGroup(
     await Promise.all(names.map(async (name) => found.set(name, await readOne(cluster, name))));
     return withTime ? milliseconds(await cluster.time()) : 0;
   }
-  // By the node's own client. The Cluster's pipeline picks a node for each of its commands, when it doesn't know the right one,
+  // By the node's own client: the Cluster's pipeline picks a node for each of its commands, when it doesn't know the right one,
   // and gives up on some and not on others: of those nothing is sent, and yet the next replies are taken for theirs.
-  const pipeline = node.pipeline();
-  for (const name of names) pipeline.get(name);
-  if (withTime) pipeline.time();
-  const replies = ((await pipeline.exec()) ?? []) as Reply[];
-  await Promise.all(
-    names.map(async (name, i) => {
-      const [error, text] = replies[i] as [Error | null, string | null];
-      found.set(name, error ? await readAfter(cluster, name, error) : (text ?? undefined));
-    }),
+  const readAt = (name: string) =>
+    node.get(name).then(
+      (text) => found.set(name, text ?? undefined),
+      async (error) => found.set(name, await readAfter(cluster, name, error)),
+    );
+  const [time] = await inOneWrite(node, () =>
+    Promise.all([withTime ? node.time().then(milliseconds) : 0, ...names.map(readAt)]),
   );
-  return withTime ? milliseconds(resultOf(replies[names.length])) : 0;
+  return time;
 }
 
 /** The primary, or any of its replicas where reads go to those. */
@@ -126,13 +127,6 @@ function textsOf(reply: (Buffer | null)[]): Found[] {
   const texts = reply.map((text) => text?.toString());
   reply.length = 0;
   return texts;
-}
-
-/** @throws the command's own error */
-function resultOf(reply: Reply | undefined): unknown {
-  if (!reply) throw new Error('The pipeline had no reply.');
-  if (reply[0]) throw reply[0];
-  return reply[1];
 }
 
 /** What `TIME` replies: seconds, and microseconds of the present second. */
