@@ -16,20 +16,16 @@ export function read(client: Client, names: readonly string[], withTime: boolean
   if (name === undefined) return Promise.resolve({ texts: [] });
   // An eviction that nobody waits for, called before this, is also sent before it.
   sendBatch(client);
-  if (names.length === 1 && !withTime) return readTexts(client, names).then(withoutTime);
+  // Most reads are this one: that costs one promise.
+  if (names.length === 1 && !withTime) return client.get(name).then(replyOf, (error) => replyOf(noText(error)));
   if (isCluster(client)) return readCluster(client, names, withTime);
-  return withTime ? readWithTime(client, names) : readTexts(client, names).then(withoutTime);
+  return withTime
+    ? readWithTime(client, names)
+    : client.mgetBuffer(...names).then((texts) => ({ texts: textsOf(texts) }));
 }
 
-function withoutTime(texts: readonly Found[]): ReadReply {
-  return { texts };
-}
-
-function readTexts(client: Client, names: readonly string[]): Promise<Found[]> {
-  const [name = ''] = names;
-  return names.length === 1
-    ? client.get(name).then(textOf, (error) => textOf(noText(error)))
-    : client.mgetBuffer(...names).then(textsOf);
+function replyOf(text: string | null | undefined): ReadReply {
+  return { texts: [text ?? undefined] };
 }
 
 function readOne(client: Client, name: string): Promise<Found> {
@@ -44,6 +40,11 @@ function noText(error: unknown): undefined {
 async function readWithTime(client: Redis, names: readonly string[]): Promise<ReadReply> {
   const [time, texts] = await inOneWrite(client, () => Promise.all([client.time(), readTexts(client, names)]));
   return { texts, now: milliseconds(time) };
+}
+
+function readTexts(client: Redis, names: readonly string[]): Promise<Found[]> {
+  const [name = ''] = names;
+  return names.length === 1 ? readOne(client, name).then((text) => [text]) : client.mgetBuffer(...names).then(textsOf);
 }
 
 /** A pipeline of ioredis costs more than all the rest of a lone read. One that isn't connected yet has no stream. */
@@ -113,10 +114,6 @@ async function readAfter(cluster: Cluster, name: string, error: Error): Promise<
   // A node's client follows no slot that moves; the Cluster's does.
   if (/^(MOVED|ASK|TRYAGAIN)/.test(error.message)) return readOne(cluster, name);
   return isWrongType(error) ? undefined : error;
-}
-
-function textOf(text: string | null | undefined): Found[] {
-  return [text ?? undefined];
 }
 
 /**
