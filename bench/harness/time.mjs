@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
 /** Milliseconds, finer than Date's, that processes of one machine share. */
-export const now = () => performance.timeOrigin + performance.now();
+export const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 /** Resolves at that moment, within a fraction of a millisecond: several processes start together. */
 export async function until(moment) {

@@ -8,7 +8,7 @@ const logger = { log() {}, warn() {}, error() {} };
 // What is counted here must not depend on how busy the machine is.
 const options = { commandTimeout: 60_000, defaults: { lease: '10m', wait: '10m', maxLoad: '10m' } };
 
-const now = () => performance.timeOrigin + performance.now();
+const now = () => Number(process.hrtime.bigint()) / 1e6;
 let members = [];
 let pattern;
 let loads = 0;

@@ -6,7 +6,8 @@
  *     expect(crowd.loads('key')).toHaveLength(1);
  *     await crowd.stop();
  *
- * Options not given are the library's defaults. Times are milliseconds since the epoch, the same in all processes.
+ * Options not given are the library's defaults. Times are milliseconds of the machine's monotonic clock, which all processes
+ * share; what each makes of the time of day differs by a few.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -184,7 +185,7 @@ export class Crowd {
 }
 
 export function now(): number {
-  return performance.timeOrigin + performance.now();
+  return Number(process.hrtime.bigint()) / 1e6;
 }
 
 /** Milliseconds from the end of the (last) load to the last answer. */

@@ -18,7 +18,7 @@ const store = new RedisStore({
 const { cache, locks, start } = createStampede({ store, logger }, options);
 
 /** The same in all processes of a machine. */
-const now = () => performance.timeOrigin + performance.now();
+const now = () => Number(process.hrtime.bigint()) / 1e6;
 
 /** A load is told to a file, so that it counts even if this process is killed in the middle of it. */
 function note(what, ...keys) {

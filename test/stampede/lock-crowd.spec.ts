@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { eventually } from '../support/eventually.js';
 import { type RedisServer, startRedis } from '../support/redis-server.js';
@@ -23,13 +24,14 @@ test('L5: 200 waiters in 4 processes: waiting costs by the process, and each has
   const [holder, ...others] = crowd.processes;
   const lockName = `${crowd.namespace}:{key}:mutex`;
   const options = { wait: '30s' } as const;
-  const holding = holder!.call('lock', 'key', { callers: 1, hold: 2_000, options });
+  const holding = holder!.call('lock', 'key', { callers: 1, hold: 3_500, options });
   await eventually(() => redis.client().exists(lockName), { every: 5 });
   await redis.resetStats();
   const asked = others.map((each) => each.call('lock', 'key', { callers: WAITERS / PROCESSES, hold: 2, options }));
-  await holding;
-  // Until about here they could only wait, for two seconds: 4 to 8 polls a process.
+  // Until here they could only wait, for two seconds: 4 to 8 polls a process.
+  await sleep(2_000);
   const { evalsha = 0, append = 0 } = await redis.commandStats();
+  await holding;
   const from = now();
   print(`waiting for 2 s: ${evalsha} scripts for ${WAITERS} waiters`);
   expect(append).toBeLessThan(4 * PROCESSES);
@@ -43,8 +45,7 @@ test('L5: 200 waiters in 4 processes: waiting costs by the process, and each has
     const before = all[index - 1];
     if (!before) continue;
     expect(lock.fencingToken).toBeGreaterThan(before.fencingToken);
-    // Clocks of several processes, which may differ by a little.
-    expect(lock.from - before.until).toBeGreaterThan(-2);
+    expect(lock.from).toBeGreaterThanOrEqual(before.until);
   }
   // Of each lock: to take and to end it, and one attempt of each other process.
   expect(total / WAITERS).toBeLessThan(60);
