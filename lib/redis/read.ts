@@ -51,9 +51,12 @@ function readTexts(client: Redis, names: readonly string[]): Promise<Found[]> {
 function inOneWrite<T>(client: Redis, send: () => T): T {
   const { stream } = client as { readonly stream?: Redis['stream'] };
   stream?.cork();
-  const sent = send();
-  stream?.uncork();
-  return sent;
+  try {
+    return send();
+  } finally {
+    // Also when ioredis throws, or nothing would leave any more.
+    stream?.uncork();
+  }
 }
 
 async function readCluster(cluster: Cluster, names: readonly string[], withTime: boolean): Promise<ReadReply> {
@@ -118,7 +121,7 @@ async function readAfter(cluster: Cluster, name: string, error: Error): Promise<
 
 /**
  * Takes the texts out of a reply. ioredis has for each command a function that V8 keeps until a full collection, and with it
- * the command and its reply: with a thousand texts in each, collections would be a third of what a hit costs.
+ * the command and its reply, with hundreds of texts in each: `test/stampede/garbage.spec.ts` tells how much.
  */
 function textsOf(reply: (Buffer | null)[]): Found[] {
   const texts = reply.map((text) => text?.toString());

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { Redis } from 'ioredis';
 import { formatEntry } from '../../lib/core/entry.js';
 import type { RedisStore } from '../../lib/redis/redis-store.js';
 import { eventually } from '../support/eventually.js';
@@ -257,4 +258,26 @@ test('a value of another type is nothing, and harms no other; it is overwritten'
 test('a lock that somebody made permanent says that it does not end', async () => {
   await redis.client().set(`test:{${key}}:lock`, 'x#1');
   expect(await lead()).toMatchObject({ is: 'waiting', leaseLeft: Infinity });
+});
+
+test('a command that can not be sent leaves nothing held back on its connection', async () => {
+  const pattern = new Redis({ port: redis.port, lazyConnect: true });
+  const clients: Redis[] = [];
+  const duplicate = pattern.duplicate.bind(pattern);
+  pattern.duplicate = (options) => {
+    const client = duplicate(options);
+    clients.push(client);
+    return client;
+  };
+  const own = await startStore({ connection: pattern, commandTimeout: 1_000 });
+  const [client] = clients;
+  const { get } = client!;
+  // As ioredis does when it is too long for one string.
+  client!.get = () => {
+    throw new RangeError('Invalid string length');
+  };
+  await expect(own.read([key], true)).rejects.toThrow('Invalid string length');
+  client!.get = get;
+  expect((await own.read([key])).texts).toEqual([undefined]);
+  await own.close();
 });
