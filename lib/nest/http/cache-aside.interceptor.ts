@@ -7,6 +7,7 @@ import {
   type NestInterceptor,
   type Type,
 } from '@nestjs/common';
+import { ModulesContainer } from '@nestjs/core';
 import { defer, finalize, type Observable } from 'rxjs';
 import type { CacheAccess } from '../cache-access.js';
 import { cacheAccessToken } from '../tokens.js';
@@ -33,15 +34,18 @@ export class CacheAsideInterceptor implements NestInterceptor {
   /** The name of its cache; others answer the routes of others. */
   readonly #cache: string | undefined;
   readonly #access: CacheAccess;
-  readonly #facts = new WeakMap<object, Map<object, RouteFacts>>();
+  readonly #modules: ModulesContainer;
+  /** Of the handlers of each controller; `undefined` for one that another interceptor answers. */
+  readonly #facts = new WeakMap<object, Map<object, RouteFacts> | undefined>();
   /** What has been said of which handler. */
   readonly #warned = new Set<string>();
   /** Of how many headers that clients have sent, by handler. */
   readonly #headersSaid = new Map<string, number>();
 
   /** @internal */
-  constructor(@Inject(cacheAccessToken()) access: CacheAccess) {
+  constructor(@Inject(cacheAccessToken()) access: CacheAccess, @Inject(ModulesContainer) modules: ModulesContainer) {
     this.#access = access;
+    this.#modules = modules;
     this.#cache = (this.constructor as { [CACHE]?: string })[CACHE];
   }
 
@@ -49,18 +53,32 @@ export class CacheAsideInterceptor implements NestInterceptor {
     const route = routeOf(context);
     if (!route || route.cache !== this.#cache || context[RUNS]) return next.handle();
     const facts = this.#factsOf(context);
+    if (!facts) return next.handle();
     const warn: RouteCall['warn'] = (what, kind) => this.#warn(facts.name, what, kind);
     const call: RouteCall = { context, next: counting(context, next), route, facts, access: this.#access, warn };
     return context.getType() === 'http' ? answerHttp(call) : answerMessage(call);
   }
 
-  #factsOf(context: ExecutionContext): RouteFacts {
+  #factsOf(context: ExecutionContext): RouteFacts | undefined {
     const [controller, handler] = [context.getClass(), context.getHandler()];
-    const known = this.#facts.get(controller) ?? new Map<object, RouteFacts>();
-    this.#facts.set(controller, known);
+    if (!this.#facts.has(controller)) this.#facts.set(controller, this.#isFor(controller) ? new Map() : undefined);
+    const known = this.#facts.get(controller);
+    if (!known) return undefined;
     const facts = known.get(handler) ?? factsOf(controller, handler);
     known.set(handler, facts);
     return facts;
+  }
+
+  /**
+   * A controller's module may have a cache for itself, which its evictions go to: then one that is applied globally leaves its
+   * routes to the interceptor that each has in that module.
+   */
+  #isFor(controller: Type): boolean {
+    return [...this.#modules.values()].every(({ controllers, providers, injectables }) => {
+      if (!controllers.has(controller) && !providers.has(controller)) return true;
+      const own: unknown = injectables.get(this.constructor)?.instance;
+      return !(own instanceof CacheAsideInterceptor) || own.#access === this.#access;
+    });
   }
 
   #warn(name: string, what: string, kind: 'a header' | undefined): void {
@@ -99,8 +117,11 @@ export function interceptorOf(cache: string | undefined): Type<CacheAsideInterce
   @Injectable()
   class NamedCacheAsideInterceptor extends CacheAsideInterceptor {
     static readonly [CACHE] = cache;
-    constructor(@Inject(cacheAccessToken(cache)) access: CacheAccess) {
-      super(access);
+    constructor(
+      @Inject(cacheAccessToken(cache)) access: CacheAccess,
+      @Inject(ModulesContainer) modules: ModulesContainer,
+    ) {
+      super(access, modules);
     }
   }
   return NamedCacheAsideInterceptor;

@@ -11,6 +11,7 @@ import {
   HttpCode,
   HttpException,
   Injectable,
+  Module,
   type NestInterceptor,
   NotFoundException,
   Param,
@@ -29,10 +30,12 @@ import { APP_INTERCEPTOR } from '@nestjs/core';
 import {
   CacheAside,
   CacheAsideInterceptor,
+  CacheEvict,
   CacheResponse,
   InjectStampedeCache,
   InvalidOptionError,
   MemoryStore,
+  responsesOf,
   StampedeCache,
   StampedeCacheModule,
   type StampedeCacheModuleOptions,
@@ -609,6 +612,35 @@ describe.each(PLATFORMS)('@CacheResponse on %s', (platform) => {
     expect([runs, keys.length]).toEqual([2, 1]);
     expect((await bootError({ controllers: [Named] })).message).toContain("forRoot({ name: 'pages' }) imported?");
   });
+
+  it.each([false, true])(
+    'N2: a module that has a cache for itself answers from that one; applied globally: %p',
+    async (global) => {
+      @Controller('own')
+      class Own {
+        @CacheResponse({ ttl: '60s', evictBy: () => 'page' })
+        @Get()
+        page(): number {
+          runs += 1;
+          return runs;
+        }
+
+        @CacheEvict(() => responsesOf('page'))
+        @Post()
+        async change(): Promise<void> {}
+      }
+      @Module({ imports: [StampedeCacheModule.forTest({ isGlobal: false })], controllers: [Own] })
+      class Feature {}
+      const { url } = await listenOn(platform, {
+        imports: [StampedeCacheModule.forTest(), Feature],
+        providers: global ? [{ provide: APP_INTERCEPTOR, useClass: CacheAsideInterceptor }] : [],
+      });
+      const page = async () => (await fetch(`${url}/own`)).text();
+      expect([await page(), await page()]).toEqual(['1', '1']);
+      await fetch(`${url}/own`, { method: 'POST' });
+      expect(await page()).toBe('2');
+    },
+  );
 
   it.each<[string, unknown]>([
     ['ttl', '60 secons'],
