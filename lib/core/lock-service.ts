@@ -144,7 +144,7 @@ export class LockService {
     const turn = this.#turns.take(key);
     try {
       if (!turn.hasCome) {
-        await Promise.race([turn.come, patience.ended]);
+        await Promise.race([turn.untilItComes(), patience.ended]);
         patience.throwIfAborted();
         // Of many whose time is over at once, each gets a turn for a moment, and need not ask the store.
         if (!turn.hasCome || patience.isOver) throw new LockContendedError(key, patience.waited);

@@ -8,8 +8,8 @@ export class Patience {
   readonly #signal: AbortSignal | undefined;
   #aborted: { readonly reason: unknown } | undefined;
   #ended: Promise<void> | undefined;
-  #end: () => void = () => {};
-  #stop: () => void = () => {};
+  #end: (() => void) | undefined;
+  #stop: (() => void) | undefined;
 
   constructor(clock: Clock, wait: number, signal: AbortSignal | undefined) {
     this.#clock = clock;
@@ -57,11 +57,11 @@ export class Patience {
   /** Ends it now. */
   abort(reason: unknown): void {
     this.#aborted ??= { reason };
-    this.#end();
+    this.#end?.();
   }
 
   /** Ends its timer and its listening. */
   stop(): void {
-    this.#stop();
+    this.#stop?.();
   }
 }

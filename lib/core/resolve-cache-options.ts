@@ -1,3 +1,4 @@
+import type { Duration } from './durations.js';
 import { InvalidOptionError } from './errors.js';
 import { durationOr, oneOf } from './option-values.js';
 import { type CacheOptions, DEFAULTS, type ReadFrom } from './options.js';
@@ -6,6 +7,10 @@ import { type CacheOptions, DEFAULTS, type ReadFrom } from './options.js';
 
 export function resolveCommandTimeout(options: CacheOptions): number {
   return durationOr(DEFAULTS.commandTimeout, options.commandTimeout, 'commandTimeout', 1);
+}
+
+export function resolveConnectTimeout(connectTimeout: Duration | undefined): number {
+  return durationOr(DEFAULTS.connectTimeout, connectTimeout, 'connectTimeout', 1);
 }
 
 export function resolveDrainTimeout(options: CacheOptions): number {

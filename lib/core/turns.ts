@@ -1,59 +1,71 @@
-/** A place in the line for one key. */
-export interface Turn {
-  /** Resolves when it is this one's turn. */
-  readonly come: Promise<void>;
-  readonly hasCome: boolean;
-  /** Passes the turn on, or leaves the line before it came. */
-  pass(): void;
-}
-
 /** Lines, one a key: of all who want a lock in one process, one at a time asks the store. */
 export class Turns {
-  readonly #lines = new Map<string, (() => void)[]>();
+  /** Who waits, behind the one whose turn it is. */
+  readonly #lines = new Map<string, Turn[]>();
 
   isTaken(key: string): boolean {
     return this.#lines.has(key);
   }
 
   take(key: string): Turn {
-    let hasCome = false;
-    let call: () => void = () => {};
-    const come = new Promise<void>((resolve) => {
-      call = () => {
-        hasCome = true;
-        resolve();
-      };
-    });
     const line = this.#lines.get(key);
-    if (line) line.push(call);
-    else {
-      this.#lines.set(key, []);
-      call();
-    }
-    let passed = false;
-    const pass = () => {
-      if (passed) return;
-      passed = true;
-      this.#leave(key, call);
-    };
-    return {
-      come,
-      get hasCome() {
-        return hasCome;
-      },
-      pass,
-    };
+    const turn = new Turn(this, key, line === undefined);
+    if (line) line.push(turn);
+    else this.#lines.set(key, []);
+    return turn;
   }
 
-  #leave(key: string, call: () => void): void {
+  /** @internal Leaves the line, or makes way for the next in it. */
+  leave(turn: Turn): void {
+    const { key } = turn;
     const line = this.#lines.get(key) ?? [];
-    const place = line.indexOf(call);
+    const place = line.indexOf(turn);
     if (place >= 0) {
       line.splice(place, 1);
       return;
     }
     const next = line.shift();
-    if (next) next();
+    if (next) next.begin();
     else this.#lines.delete(key);
+  }
+}
+
+/** A place in the line for one key. */
+export class Turn {
+  readonly key: string;
+  readonly #turns: Turns;
+  #hasCome: boolean;
+  #hasPassed = false;
+  #come: (() => void) | undefined;
+
+  constructor(turns: Turns, key: string, hasCome: boolean) {
+    this.#turns = turns;
+    this.key = key;
+    this.#hasCome = hasCome;
+  }
+
+  get hasCome(): boolean {
+    return this.#hasCome;
+  }
+
+  /** Resolves when it is this one's turn. To be asked for once, by who waits. */
+  untilItComes(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#come = resolve;
+      if (this.#hasCome) resolve();
+    });
+  }
+
+  /** @internal It is this one's turn. */
+  begin(): void {
+    this.#hasCome = true;
+    this.#come?.();
+  }
+
+  /** Passes the turn on, or leaves the line before it came. */
+  pass(): void {
+    if (this.#hasPassed) return;
+    this.#hasPassed = true;
+    this.#turns.leave(this);
   }
 }

@@ -1,11 +1,11 @@
 import { Logger } from '@nestjs/common';
 import { createStampede, type Stampede } from '../core/create.js';
-import { LONGEST_WAIT, parseDuration } from '../core/durations.js';
 import { InvalidOptionError } from '../core/errors.js';
 import type { StampedeLogger } from '../core/logger.js';
 import type { ReadFrom } from '../core/options.js';
 import {
   resolveCommandTimeout,
+  resolveConnectTimeout,
   resolveNamespace,
   resolveReadFrom,
   resolveReplicas,
@@ -55,14 +55,11 @@ function createStore(options: StampedeCacheOptions, name: string | undefined, lo
   }
   // Without `store`, the options were refused if this were `undefined`.
   const connection = options.connection as ConnectionOption;
-  const { connectTimeout } = options;
   return new RedisStore({
     connection,
     namespace,
     commandTimeout: resolveCommandTimeout(options),
-    ...(connectTimeout !== undefined && {
-      connectTimeout: parseDuration(connectTimeout, 'connectTimeout', { min: 1, max: LONGEST_WAIT }),
-    }),
+    connectTimeout: resolveConnectTimeout(options.connectTimeout),
     replicas,
     readFrom,
     logger,

@@ -67,8 +67,7 @@ type RawReply = ['held', 0 | 1, string | null] | ['refused'];
 
 export function end(client: Client, names: KeyNames, request: EndRequest): Promise<EndReply> {
   const { kind, key, token, entry, outcome = '', holdOff, claimed } = request;
-  const { lock, value, outcome: outcomeName } = names.cache(key);
-  const keys = kind === 'cache' ? [lock, value, outcomeName] : [names.lock(key).lock];
+  const keys = kind === 'cache' ? names.scriptKeys(key) : [names.lock(key).lock];
   const args = [token, names.channelPrefix, ...argumentsOf(entry), outcome, holdOff ? milliseconds(holdOff) : ''];
   if (claimed) args.push(names.nearChannel, nearMessage(key));
   return runScript(client, END, keys, args).then((reply) => readReply(reply as RawReply));

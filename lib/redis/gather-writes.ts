@@ -1,6 +1,11 @@
 import type { Redis } from 'ioredis';
 import { type Client, isCluster } from './client.js';
 
+/** Who isn't connected yet has no stream. */
+interface Connected {
+  readonly stream?: Redis['stream'];
+}
+
 const gathering = new WeakSet<Client>();
 
 /**
@@ -19,7 +24,22 @@ export function gatherWrites(client: Client): void {
   });
 }
 
-/** The connections that scripts are sent by. One that is not there yet has no stream. */
-function connectionsOf(client: Client): { readonly stream?: Redis['stream'] }[] {
+/**
+ * What `send` sends to one server leaves in one write. A pipeline of ioredis would do the same, but it costs more than all the
+ * rest of a lone read.
+ */
+export function inOneWrite<T>(client: Redis, send: () => T): T {
+  const { stream } = client as Connected;
+  stream?.cork();
+  try {
+    return send();
+  } finally {
+    // Also when ioredis throws, or nothing would leave any more.
+    stream?.uncork();
+  }
+}
+
+/** The connections that scripts are sent by. */
+function connectionsOf(client: Client): Connected[] {
   return isCluster(client) ? client.nodes('master') : [client];
 }

@@ -44,6 +44,12 @@ export class KeyNames {
     return { value, lock: `${value}:lock`, outcome: `${value}:outcome` };
   }
 
+  /** The lock, the value and the outcome: as the scripts take them. */
+  scriptKeys(key: string): string[] {
+    const { lock, value, outcome } = this.cache(key);
+    return [lock, value, outcome];
+  }
+
   lock(key: string): LockKeyNames {
     const name = this.value(key);
     return { lock: `${name}:mutex`, fence: `${name}:fence` };

@@ -112,10 +112,7 @@ export function lead(
 }
 
 function keysOf(names: KeyNames, kind: LeadRequest['kind'], key: string): string[] {
-  if (kind === 'cache') {
-    const { lock, value, outcome } = names.cache(key);
-    return [lock, value, outcome];
-  }
+  if (kind === 'cache') return names.scriptKeys(key);
   const { lock, fence } = names.lock(key);
   return [lock, fence];
 }

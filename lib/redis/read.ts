@@ -2,6 +2,7 @@ import type { Cluster, Redis } from 'ioredis';
 import type { ReadReply } from '../core/store.js';
 import { type Client, isCluster, isReplyError } from './client.js';
 import { clientAt, nodesOf } from './cluster-nodes.js';
+import { inOneWrite } from './gather-writes.js';
 import { sendBatch } from './script.js';
 
 /** What there was under a name: a text, nothing, or an error that says why it could not be read. */
@@ -45,18 +46,6 @@ async function readWithTime(client: Redis, names: readonly string[]): Promise<Re
 function readTexts(client: Redis, names: readonly string[]): Promise<Found[]> {
   const [name = ''] = names;
   return names.length === 1 ? readOne(client, name).then((text) => [text]) : client.mgetBuffer(...names).then(textsOf);
-}
-
-/** A pipeline of ioredis costs more than all the rest of a lone read. One that isn't connected yet has no stream. */
-function inOneWrite<T>(client: Redis, send: () => T): T {
-  const { stream } = client as { readonly stream?: Redis['stream'] };
-  stream?.cork();
-  try {
-    return send();
-  } finally {
-    // Also when ioredis throws, or nothing would leave any more.
-    stream?.uncork();
-  }
 }
 
 async function readCluster(cluster: Cluster, names: readonly string[], withTime: boolean): Promise<ReadReply> {

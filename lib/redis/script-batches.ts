@@ -10,6 +10,8 @@ export interface Script {
 
 /** So many calls are one script at most: the server works on those while its client makes the next, and holds nobody up. */
 const MOST_CALLS = 16;
+/** What waits at the end of a turn is two scripts from here on: else the server waits for its client, and then that for it. */
+const MANY_CALLS = 8;
 /** So long are the arguments of several calls at most: who sends big entries gets each reply as soon as it is there. */
 const LONGEST_ARGUMENTS = 64 * 1024;
 
@@ -45,7 +47,7 @@ export class ScriptBatches {
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const length = args.reduce((sum, { length }) => sum + length, 0);
-      if (!this.#takes(script, keys, args, length)) this.send();
+      if (!this.#takes(script, keys, args, length)) this.#send(this.#calls.length);
       this.#script = script;
       this.#calls.push({ keys, args, resolve, reject });
       this.#length += length;
@@ -61,15 +63,21 @@ export class ScriptBatches {
 
   /** Sends what waits, now. */
   send(): void {
+    const { length } = this.#calls;
+    this.#send(length < MANY_CALLS ? length : Math.ceil(length / 2));
+  }
+
+  /** All that wait, so many as one script. */
+  #send(together: number): void {
     const script = this.#script;
     const calls = this.#calls;
-    const [first] = calls;
-    if (!script || !first) return;
     this.#script = undefined;
     this.#calls = [];
     this.#length = 0;
-    if (calls.length > 1) this.#sendAll(script, calls);
-    else this.#sendOne(script, first);
+    for (let i = 0; script && i < calls.length; i += together) {
+      if (together === 1) this.#sendOne(script, calls[i]!);
+      else this.#sendAll(script, calls.slice(i, i + together));
+    }
   }
 
   #takes(script: Script, keys: readonly string[], args: readonly string[], length: number): boolean {
