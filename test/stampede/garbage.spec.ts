@@ -14,15 +14,18 @@ const WORKER = fileURLToPath(new URL('./garbage.worker.mjs', import.meta.url));
 /** What is stored for each key, in characters. */
 const LENGTH = 2_000;
 
-test('of hits next to nothing is left until a full collection', async () => {
-  const redis = await startRedis();
-  try {
-    const options = JSON.stringify({ port: redis.port, length: LENGTH });
-    const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', WORKER, options]);
-    const left = Number(stdout);
-    expect(left).not.toBeNaN();
-    expect(left).toBeLessThan(LENGTH / 4);
-  } finally {
-    await redis.stop();
-  }
-});
+test.each(['getOrLoad', 'decorator', 'interceptor'])(
+  'of hits through %s next to nothing is left until a full collection',
+  async (through) => {
+    const redis = await startRedis();
+    try {
+      const options = JSON.stringify({ port: redis.port, length: LENGTH, through });
+      const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', WORKER, options]);
+      const left = Number(stdout);
+      expect(left).not.toBeNaN();
+      expect(left).toBeLessThan(LENGTH / 4);
+    } finally {
+      await redis.stop();
+    }
+  },
+);
