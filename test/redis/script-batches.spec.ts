@@ -53,6 +53,25 @@ describe('calls of one turn', () => {
     expect(await redis.client().get('test:{key42}')).toBe('1;;1;3;142');
   });
 
+  test.each([
+    [1, 1],
+    [7, 1],
+    [8, 2],
+    [16, 2],
+    [17, 2],
+    [24, 3],
+  ])(
+    'that wait at its end are two from eight on, so that server and client work at once: %i are %i',
+    async (calls, commands) => {
+      const lead = (prefix: string) => Promise.all(keys(calls).map((key) => store.lead(request(prefix + key))));
+      // The server learns the scripts.
+      await lead('first ');
+      await redis.resetStats();
+      expect((await lead('second ')).map(({ is }) => is)).toEqual(keys(calls).map(() => 'leading'));
+      expect(await redis.commandStats()).toMatchObject({ evalsha: commands, mget: calls });
+    },
+  );
+
   test('keep their order, also among different scripts', async () => {
     const { token } = request('key');
     const replies = await Promise.all([
