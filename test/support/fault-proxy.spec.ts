@@ -94,6 +94,14 @@ test('delays one request', async () => {
   expect(performance.now() - start).toBeGreaterThanOrEqual(99);
 });
 
+test('sends something else instead', async () => {
+  proxy.onRequest((request) =>
+    request.includes('sad') ? { instead: request.replace('sad', 'glad').replace('$3\r\ngl', '$4\r\ngl') } : 'pass',
+  );
+  expect(await client.echo('sad')).toBe('glad');
+  expect(await client.echo('as it was')).toBe('as it was');
+});
+
 test('drops a reply, and all that follow on that connection', async () => {
   proxy.onRequest((request) => (request.includes('lost') ? 'dropReply' : 'pass'));
   await expect(client.set('lost', '1')).rejects.toThrow('timed out');

@@ -12,6 +12,7 @@
  *   chunk may hold a whole pipeline) and returns what happens; `onRequest(undefined)` ends it.
  *     - `'pass'`
  *     - `{ delay: ms }`: reaches the server later, and so does everything after it on that connection.
+ *     - `{ instead: text }`: this is what reaches the server.
  *     - `'cut'`: never reaches the server; the connection is destroyed.
  *     - `'cutReply'`: reaches the server; the connection is destroyed when the reply arrives, which the client never sees.
  *     - `'dropReply'`: reaches the server; no reply to it, *nor anything that follows on that connection*, reaches the
@@ -24,7 +25,7 @@ import { freePort } from '../../scripts/free-port.mjs';
 import { DelayedPipe, END } from './delayed-pipe.js';
 
 export type Direction = 'toServer' | 'toClient';
-export type Verdict = 'pass' | 'cut' | 'cutReply' | 'dropReply' | { delay: number };
+export type Verdict = 'pass' | 'cut' | 'cutReply' | 'dropReply' | { delay: number } | { instead: string };
 export type RequestHook = (request: string) => Verdict;
 
 export interface Delay {
@@ -162,8 +163,9 @@ class Connection {
     }
     if (verdict === 'dropReply') this.replies = 'drop';
     if (verdict === 'cutReply') this.replies = 'cut';
-    const extra = typeof verdict === 'object' ? verdict.delay : 0;
-    this.toServer.push(chunk, this.faults.delay() + extra);
+    const extra = typeof verdict === 'object' && 'delay' in verdict ? verdict.delay : 0;
+    const sent = typeof verdict === 'object' && 'instead' in verdict ? Buffer.from(verdict.instead) : chunk;
+    this.toServer.push(sent, this.faults.delay() + extra);
   }
 
   private onReply(chunk: Buffer): void {

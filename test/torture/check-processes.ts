@@ -46,6 +46,7 @@ function* recovers(history: History, excuses: Excuses): Iterable<Finding> {
       (fault) =>
         (fault.process === undefined || fault.process === process) &&
         fault.is !== 'script flush' &&
+        fault.is !== 'renewal failed' &&
         fault.is !== 'delay' &&
         fault.until > over + 1 &&
         fault.from < until,

@@ -150,6 +150,7 @@ describe('one load', () => {
     ['an eviction long before', { writes: [write('b', -1_000, -900)] }],
     ['flushed scripts', { faults: [fault('script flush', 1_020, 1_021)] }],
     ['cut connections', { faults: [fault('cut', 1_020, 1_021)] }],
+    ['a renewal that failed', { faults: [fault('renewal failed', 1_020, 1_020, { process: 'a' })] }],
     ['Redis away long before', { faults: [fault('redis away', -9_000, -8_000)] }],
     [
       'a freeze of the first that is shorter than its lease',

@@ -60,10 +60,11 @@ export function describeFault(history: History, { from, until, what, process }: 
 export function summarise({ calls, loads, writes, holds, faults, probes, sightings, processes }: History): string {
   const acknowledged = writes.filter((write) => write.acknowledged).length;
   const stalls = faults.filter(({ is }) => is === 'stall' || is === 'slow');
+  const failed = faults.filter(({ is }) => is === 'renewal failed').length;
   const stalled = stalls.reduce((sum, { from, until }) => sum + until - from, 0);
   return (
     `${processes.length} processes, ${calls.length} calls, ${loads.length} loads, ${acknowledged} of ${writes.length} writes acknowledged, ` +
-    `${holds.length} locks held, ${sightings.length} seen, ${faults.length - stalls.length} faults, ${probes.length} probes; ` +
+    `${holds.length} locks held, ${sightings.length} seen, ${faults.length - stalls.length - failed} faults, ${failed} renewals failed, ${probes.length} probes; ` +
     `the machine stalled ${stalls.length} times, ${Math.round(stalled)} ms`
   );
 }

@@ -3,7 +3,7 @@
  * answers with the history of it.
  */
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { FaultProxy } from '../support/fault-proxy.js';
+import type { FaultProxy, Verdict } from '../support/fault-proxy.js';
 import { startProcesses, type WorkerProcess } from '../support/processes.js';
 import { historyOf } from './book.js';
 import type { Accident, Fault, History, Measurement, Probe, ProcessLife, Sighting } from './history.js';
@@ -33,8 +33,15 @@ const STALLED = 150;
 const WARM = 4_000;
 /** One that is to be lost comes within so many milliseconds, or not. */
 const LOST_WITHIN = 3_000;
-/** A script with one key, the lock: the others have more, and a look at it is no script. */
-const RENEWAL = new RegExp(`\\r\\n1\\r\\n\\$\\d+\\r\\n${NAMESPACE}:\\{${MANY_RENEWALS}-\\d+\\}:lock\\r\\n`);
+/**
+ * The script of a renewal, of one lock or of several at once, since those of one turn travel together. Its only keys are locks:
+ * other scripts have more, and a look at a lock is no script.
+ */
+const RENEWAL = new RegExp(
+  `evalsha(?=(\\r\\n\\S+){4}(\\r\\n\\$\\d+\\r\\n${NAMESPACE}:\\{${MANY_RENEWALS}-\\d+\\}:lock)+(?!\\r\\n\\S+\\r\\n${NAMESPACE}:))`,
+);
+/** Each third renewal of a process fails: so seldom that no lease ends by that, and so often that each of those loads sees it. */
+const FAILS_EVERY = 3;
 /** What calls may still take when all is over. */
 const PATIENCE = 20_000;
 
@@ -54,6 +61,10 @@ interface Place {
   /** Under sentinels there is none. */
   proxy?: FaultProxy;
   connection: unknown;
+  /** What an aimed trouble does to a request; `undefined` when it doesn't mean that one. */
+  aim?: ((request: string) => Verdict | undefined) | undefined;
+  /** How many renewals have passed the proxy. */
+  renewals: number;
   member: Member | undefined;
   /** Somebody is on the way out, or in. */
   changing: boolean;
@@ -202,7 +213,7 @@ class Director {
       }
       case 'lose':
         await this.#during({ is: 'blackhole', what: `${action.what} lost, then no connection`, process }, async () => {
-          await nextLost(proxy, action.what);
+          await nextLost(place, action.what);
           await sleep(action.lasts);
           await proxy?.accept();
         });
@@ -277,19 +288,36 @@ class Director {
   async #loseRenewal(lasts: number): Promise<void> {
     const place = await new Promise<Place | undefined>((found) => {
       for (const each of this.#places)
-        each.proxy?.onRequest((request) => {
-          if (RENEWAL.test(request)) found(each);
+        each.aim = (request) => {
+          if (!RENEWAL.test(request)) return undefined;
+          found(each);
           return 'pass';
-        });
+        };
       setTimeout(() => found(undefined), LOST_WITHIN);
     });
-    for (const { proxy } of this.#places) proxy?.onRequest(undefined);
+    for (const each of this.#places) each.aim = undefined;
     if (!place?.member) return;
     await this.#during({ is: 'blackhole', what: 'a renewal lost', process: place.member.name }, async () => {
       place.proxy?.hold('toClient');
       await sleep(lasts);
       place.proxy?.release('toClient');
     });
+  }
+
+  /** A renewal becomes a command that the server doesn't know: it alone fails, so that nothing is excused by it. */
+  #failSome(place: Place, request: string): Verdict {
+    if (!place.member || !RENEWAL.test(request)) return 'pass';
+    place.renewals++;
+    if (place.renewals % FAILS_EVERY !== 0) return 'pass';
+    const at = now();
+    this.#faults.push({
+      is: 'renewal failed',
+      what: 'a renewal failed',
+      process: place.member.name,
+      from: at,
+      until: at,
+    });
+    return { instead: request.replace(RENEWAL, 'unknown') };
   }
 
   async #kill(place: Place, member: Member): Promise<void> {
@@ -325,8 +353,9 @@ class Director {
   }
 
   async #open(number: number): Promise<void> {
-    const place: Place = { number, ...(await this.#servers.connect()), member: undefined, changing: true };
+    const place: Place = { number, ...(await this.#servers.connect()), renewals: 0, member: undefined, changing: true };
     this.#places[number] = place;
+    place.proxy?.onRequest((request) => place.aim?.(request) ?? this.#failSome(place, request));
     this.#usualDelay(place);
     await this.#fill(place);
   }
@@ -454,19 +483,19 @@ class Director {
 }
 
 /** The process's next acquire of a lock that is mostly free, or its release, is lost; from then on it gets no new connection. */
-async function nextLost(proxy: FaultProxy | undefined, what: 'acquire' | 'release'): Promise<void> {
+async function nextLost(place: Place, what: 'acquire' | 'release'): Promise<void> {
   const giveUp = new AbortController();
-  proxy?.onRequest((request) => {
+  place.aim = (request) => {
     const isAcquire = request.includes(`{${MOSTLY_FREE}}:fence`);
     const isRelease = request.includes(`{${MOSTLY_FREE}}:mutex`) && !isAcquire;
-    if (!(what === 'acquire' ? isAcquire : isRelease)) return 'pass';
-    proxy.onRequest(undefined);
-    proxy.refuse();
+    if (!(what === 'acquire' ? isAcquire : isRelease)) return undefined;
+    place.aim = undefined;
+    place.proxy?.refuse();
     giveUp.abort();
     return what === 'acquire' ? 'cutReply' : 'cut';
-  });
+  };
   await sleep(LOST_WITHIN, undefined, { signal: giveUp.signal }).catch(() => {});
-  proxy?.onRequest(undefined);
+  place.aim = undefined;
 }
 
 /** Of all keys that several have. */

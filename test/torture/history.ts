@@ -50,6 +50,8 @@ export interface Fault extends Interval {
     | 'slow'
     /** Scripts were flushed: everything goes on. */
     | 'script flush'
+    /** The server answered a renewal with an error: the lease goes on, and it is tried again. */
+    | 'renewal failed'
     /** The locks' keys were deleted. */
     | 'locks dropped';
   /** What exactly, for people. */

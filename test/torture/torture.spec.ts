@@ -21,5 +21,8 @@ test('four processes and a director who breaks what there is: no invariant does'
   expect(kinds.size).toBe(history.profiles.length);
   expect(new Set(history.holds.map(({ profile }) => profile)).size).toBe(history.lockProfiles.length);
   expect(new Set(history.writes.map(({ by }) => by)).size).toBe(3);
-  expect(history.faults.length).toBeGreaterThanOrEqual(plan.steps.length / 2);
+  const failed = history.faults.filter(({ is }) => is === 'renewal failed');
+  expect(history.faults.length - failed.length).toBeGreaterThanOrEqual(plan.steps.length / 2);
+  // A renewal is known by how it looks on its way: had that changed, none would fail, and none would be lost.
+  expect(failed).not.toEqual([]);
 }, 180_000);
