@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { Answer } from './answer.js';
 import type { Clock, Timer } from './clock.js';
-import type { LazySignal } from './lazy-signal.js';
+import type { LoadSignal } from './load.js';
 import type { Provenance } from './provenance.js';
 import type { ResolvedLoadOptions } from './resolved-options.js';
 
@@ -23,7 +23,7 @@ export interface Background {
 /** One call, or several alike: what it asks for, since when, and the promise it waits on, which settles once. */
 export class Caller {
   readonly promise: Promise<unknown>;
-  readonly loader: (signal: LazySignal) => unknown;
+  readonly loader: (signal: LoadSignal) => unknown;
   readonly options: ResolvedLoadOptions;
   readonly startedAt: number;
   /** Its loader is one of those that `maxConcurrentLoads` counts. */
@@ -32,6 +32,8 @@ export class Caller {
   flight: { left(): void } | undefined;
   /** Nobody waits for it: it stands in for those who were answered with the old value. */
   readonly isBackground: boolean;
+  /** A loader that runs waits for it. */
+  isInLoader = false;
   /** How many calls it stands for. */
   calls = 1;
   /** It has just asked, and what it is answered will do for calls alike of the same tick. */
@@ -51,7 +53,7 @@ export class Caller {
   #stopAborting: (() => void) | undefined;
 
   constructor(
-    loader: (signal: LazySignal) => unknown,
+    loader: (signal: LoadSignal) => unknown,
     options: ResolvedLoadOptions,
     startedAt: number,
     background?: Background,

@@ -43,6 +43,11 @@ export class Callers {
     return this.#list.find((caller) => !caller.settled);
   }
 
+  /** Whether a loader waits, which keeps its place while it does. */
+  get haveLoader(): boolean {
+    return this.#list.some((caller) => caller.isInLoader && !caller.settled);
+  }
+
   /** Whether nobody waits but for background loads. */
   get areBackground(): boolean {
     return this.#list.every((caller) => caller.settled || caller.isBackground);

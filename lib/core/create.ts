@@ -67,8 +67,8 @@ export function createStampede(parts: CacheParts, options: CacheOptions = {}): S
     commandTimeout: resolveCommandTimeout(options),
     retryEvictions: resolveRetryEvictions(options),
   });
-  const limitLoads = limitLoadsTo(resolveMaxConcurrentLoads(options));
-  const cache = new StampedeCache(coordination, policy, errorCodec, limitLoads, near);
+  const loadLimit = limitLoadsTo(resolveMaxConcurrentLoads(options));
+  const cache = new StampedeCache(coordination, policy, errorCodec, loadLimit, near);
   const locks = new LockService(coordination, policy);
   if (policy.onWaitTimeout === 'throw' && policy.wait < 2 * policy.lease) {
     logger.warn(

@@ -85,6 +85,7 @@ export class Flight implements CallersWatch {
 
   join(callers: readonly Caller[]): void {
     this.#callers.join(callers);
+    if (callers.some(({ isInLoader }) => isInLoader)) this.#running?.load.hurry();
   }
 
   /** Flies until every caller is answered or goes round again in another flight. */
@@ -332,6 +333,7 @@ export class Flight implements CallersWatch {
     if (!owner) return undefined;
     this.#callers.startDeadlines(owner);
     this.#running = new Running(this.key, owner, lease, proven, this.#tower);
+    if (this.#callers.haveLoader) this.#running.load.hurry();
     return this.#running;
   }
 

@@ -2,8 +2,8 @@ import { AsyncResource } from 'node:async_hooks';
 import type { LoadContext } from './caller.js';
 import type { Clock, Timer } from './clock.js';
 import { isError } from './is-error.js';
-import { LazySignal } from './lazy-signal.js';
-import type { LimitLoads } from './load.js';
+import type { LoadLimit, Turn } from './limit-loads.js';
+import { LoadSignal } from './load.js';
 import { valuesOf } from './many-values.js';
 
 /** Loads many at once: it gets the keys that this process has to load, each once, at most a thousand at a time. */
@@ -12,7 +12,7 @@ export type LoadMany<Values> = (keys: readonly string[], context: LoadContext) =
 export interface GatheringParts {
   readonly loadKeys: LoadMany<unknown>;
   readonly clock: Clock;
-  readonly limitLoads: LimitLoads;
+  readonly loadLimit: LoadLimit;
 }
 
 /**
@@ -54,7 +54,7 @@ export class Gathering {
   }
 
   /** What the loader of each key does. */
-  load(key: string, signal: LazySignal): Promise<unknown> {
+  load(key: string, signal: LoadSignal): Promise<unknown> {
     // By its flight, and by the last resort of a wait that is over.
     if (this.#batch?.has(key)) this.#load();
     this.#batch ??= new Batch();
@@ -80,7 +80,8 @@ interface Pending {
 /** What one `loadKeys` loads: the keys that are still wanted when its turn comes. */
 class Batch {
   readonly #pending = new Map<string, Pending>();
-  readonly #signal = new LazySignal();
+  readonly #signal = new LoadSignal();
+  #turn: Turn | undefined;
   /** The AsyncLocalStorage context of the call, which that of each of its loaders is. */
   readonly #context = new AsyncResource('StampedeCacheBatch');
 
@@ -88,25 +89,37 @@ class Batch {
     return this.#pending.has(key);
   }
 
-  add(key: string, signal: LazySignal): Promise<unknown> {
+  add(key: string, signal: LoadSignal): Promise<unknown> {
     const giveUp = (reason: unknown) => this.#giveUp(key, reason);
     signal.onAbort = giveUp;
+    const hurry = () => this.#hurry();
+    signal.onHurry = hurry;
+    if (signal.isUrgent) hurry();
     return new Promise((resolve, reject) => this.#pending.set(key, { resolve, reject }));
   }
 
-  async load({ loadKeys, limitLoads }: GatheringParts): Promise<void> {
+  async load({ loadKeys, loadLimit }: GatheringParts): Promise<void> {
     let keys: string[] = [];
     const load = async () => {
       keys = [...this.#pending.keys()];
       return keys.length === 0 ? [] : loadKeys([...keys], this.#signal);
     };
     try {
-      const result = await this.#context.runInAsyncScope(() => limitLoads(load));
+      const turn = this.#context.runInAsyncScope(() => loadLimit.take(load));
+      this.#turn = turn;
+      if (this.#signal.isUrgent) turn.hurry();
+      const result = await turn.result;
       const values = valuesOf(result, keys, { loader: 'loadMany', ids: 'keys' });
       for (const [i, key] of keys.entries()) this.#settle(key, values[i]);
     } catch (error) {
       for (const { reject } of this.#pending.values()) reject(error);
     }
+  }
+
+  /** A loader waits for one of its keys. */
+  #hurry(): void {
+    this.#signal.hurry();
+    this.#turn?.hurry();
   }
 
   #settle(key: string, value: unknown): void {

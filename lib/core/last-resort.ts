@@ -3,7 +3,8 @@ import type { Caller } from './caller.js';
 import type { Clock } from './clock.js';
 import { CacheClosedError } from './errors.js';
 import type { Events } from './events.js';
-import { type LimitLoads, Load } from './load.js';
+import type { LoadLimit } from './limit-loads.js';
+import { Load } from './load.js';
 
 interface OwnLoad {
   readonly load: Load;
@@ -20,17 +21,18 @@ interface OwnLoad {
 export class LastResort {
   readonly #clock: Clock;
   readonly #events: Events;
-  readonly #limitLoads: LimitLoads;
+  readonly #limit: LoadLimit;
   readonly #running = new Map<string, OwnLoad>();
 
-  constructor(clock: Clock, events: Events, limitLoads: LimitLoads) {
+  constructor(clock: Clock, events: Events, limit: LoadLimit) {
     this.#clock = clock;
     this.#events = events;
-    this.#limitLoads = limitLoads;
+    this.#limit = limit;
   }
 
   load(key: string, caller: Caller): void {
     const running = this.#running.get(key);
+    if (caller.isInLoader) running?.load.hurry();
     if (!running) void this.#start(key, caller, [caller]);
     else if (caller.startedAt <= running.startedAt) running.callers.push(caller);
     else running.next.push(caller);
@@ -44,12 +46,13 @@ export class LastResort {
   async #start(key: string, owner: Caller, callers: Caller[]): Promise<void> {
     if (this.#events.observed) this.#events.emit({ type: 'load', key, alone: true, background: false });
     const running: OwnLoad = {
-      load: new Load(key, owner, this.#clock, this.#limitLoads),
+      load: new Load(key, owner, this.#clock, this.#limit),
       startedAt: this.#clock.now(),
       callers,
       next: [],
     };
     this.#running.set(key, running);
+    if (callers.some(({ isInLoader }) => isInLoader)) running.load.hurry();
     const result = await running.load.result;
     this.#running.delete(key);
     const answer = result.is === 'value' ? Answer.loaded(result.value, owner.options.codec) : undefined;

@@ -2,6 +2,7 @@ import type { Caller } from './caller.js';
 import type { Clock } from './clock.js';
 import { LoadTimeoutError } from './errors.js';
 import { LazySignal } from './lazy-signal.js';
+import type { LoadLimit, Turn } from './limit-loads.js';
 
 /** What a load came to. `duration` is in milliseconds. */
 export type LoadResult =
@@ -18,16 +19,27 @@ const EXPLANATION: Record<AbortReason, string> = {
   closed: 'the application is shutting down',
 };
 
-/** Runs a load now, or when its turn comes. */
-export type LimitLoads = (load: () => Promise<unknown>) => Promise<unknown>;
+/** What a loader gets, and what one that loads for several may want to know besides. */
+export class LoadSignal extends LazySignal {
+  isUrgent = false;
+  /** Called once, when it becomes urgent. */
+  onHurry: (() => void) | undefined;
+
+  hurry(): void {
+    if (this.isUrgent) return;
+    this.isUrgent = true;
+    this.onHurry?.();
+  }
+}
 
 /** One run of one caller's loader, for at most `maxLoad`. `result` never rejects. */
 export class Load {
   readonly result: Promise<LoadResult>;
-  readonly #context = new LazySignal();
+  readonly #context = new LoadSignal();
+  #turn: Turn | undefined;
   #finish!: (result: LoadResult) => void;
 
-  constructor(key: string, owner: Caller, clock: Clock, limit: LimitLoads) {
+  constructor(key: string, owner: Caller, clock: Clock, limit: LoadLimit) {
     let startedAt = clock.now();
     const duration = () => clock.now() - startedAt;
     const { maxLoad } = owner.options;
@@ -48,11 +60,21 @@ export class Load {
       startedAt = clock.now();
       return this.#context.isAborted ? undefined : owner.loader(this.#context);
     };
-    const loaded = owner.inItsContext(() => (owner.takesTurns ? limit(load) : load()));
+    const loaded = owner.inItsContext(() => {
+      if (!owner.takesTurns) return load();
+      this.#turn = limit.take(load);
+      return this.#turn.result;
+    });
     loaded.then(
       (value) => this.#finish({ is: 'value', value, duration: duration() }),
       (error) => this.#finish({ is: 'error', error, duration: duration() }),
     );
+  }
+
+  /** A loader waits for it, which keeps its own place meanwhile: it runs now. */
+  hurry(): void {
+    this.#turn?.hurry();
+    this.#context.hurry();
   }
 
   /** Aborts the loader's signal; what the loader does then is ignored. */

@@ -59,6 +59,8 @@ export class LockService {
   readonly #turns = new Turns();
   readonly #held = new Set<Lock>();
   readonly #attempts = new Map<Patience, Attempt>();
+  /** What the store has not answered yet: who has the turn may be about to learn that the store is away. */
+  readonly #asking = new Map<string, Promise<Led>>();
   #closed = false;
 
   /** @internal The module, or `createStampede`, makes it. */
@@ -128,7 +130,10 @@ export class LockService {
     const { wait, signal } = options;
     signal?.throwIfAborted();
     if (this.#closed) throw closedError(key);
-    if (wait === 0 && this.#turns.isTaken(key)) throw new LockContendedError(key, 0);
+    if (wait === 0 && this.#turns.isTaken(key)) {
+      await this.#asking.get(key);
+      if (this.#turns.isTaken(key)) throw new LockContendedError(key, 0);
+    }
     const patience = new Patience(this.#coordination.clock, wait, signal);
     const outcome = this.#attempt(key, options, patience);
     this.#attempts.set(patience, { key, outcome });
@@ -197,17 +202,16 @@ export class LockService {
     return waiting;
   }
 
-  async #lead(key: string, milliseconds: number): Promise<Led> {
-    try {
-      return await lead(this.#coordination, {
-        kind: 'lock',
-        key,
-        token: this.#coordination.newToken(),
-        lease: milliseconds,
-        follow: true,
-      });
-    } catch (cause) {
+  async #lead(key: string, lease: number): Promise<Led> {
+    const token = this.#coordination.newToken();
+    const led = lead(this.#coordination, { kind: 'lock', key, token, lease, follow: true }).catch((cause) => {
       throw new LockUnavailableError(key, { cause });
+    });
+    this.#asking.set(key, led);
+    try {
+      return await led;
+    } finally {
+      this.#asking.delete(key);
     }
   }
 

@@ -124,6 +124,7 @@ export class Lookups {
         reader.look(aged.answer);
         continue;
       }
+      if (reader.settled) continue;
       if (reader.options.reload) {
         reloading.push(reader);
         continue;
@@ -158,7 +159,8 @@ export class Lookups {
   #miss(key: string, callers: readonly Caller[], start: Start): void {
     if (callers.length === 0) return;
     const { events } = this.#tower;
-    if (events.observed) for (const { calls } of callers) events.emit({ type: 'miss', key }, calls);
+    if (events.observed)
+      for (const { calls, settled } of callers) if (!settled) events.emit({ type: 'miss', key }, calls);
     this.#flights.board(key, callers, start);
   }
 
@@ -172,7 +174,7 @@ export class Lookups {
   #answerKept(key: string, callers: readonly Caller[], kept: Answer): void {
     const { events } = this.#tower;
     for (const caller of callers) {
-      if (events.observed) events.emit({ type: 'kept', key }, caller.calls);
+      if (events.observed && !caller.settled) events.emit({ type: 'kept', key }, caller.calls);
       caller.answer(kept, { is: 'kept' });
     }
   }

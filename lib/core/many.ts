@@ -67,14 +67,23 @@ export function splitOnKeyError<T>(given: ManyCaching<T>): { errors: OnKeyError;
 
 /** The value of each key, in their order. */
 export async function loadMany(keys: readonly string[], parts: ManyParts): Promise<unknown[]> {
-  const distinct = [...new Set(keys)];
+  // The caller may do with its array what it likes.
+  const asked = [...keys];
+  const distinct = [...new Set(asked)];
   const values = new Map<string, unknown>();
+  let failure: { readonly error: unknown } | undefined;
   for (let from = 0; from < distinct.length; from += AT_ONCE) {
     const some = distinct.slice(from, from + AT_ONCE);
-    const found = await askTogether(some, parts);
-    for (const [i, key] of some.entries()) values.set(key, found[i]);
+    try {
+      const found = await askTogether(some, parts);
+      for (const [i, key] of some.entries()) values.set(key, found[i]);
+    } catch (error) {
+      if (parts.options.signal?.aborted) throw error;
+      failure ??= { error };
+    }
   }
-  return keys.map((key) => values.get(key));
+  if (failure) throw failure.error;
+  return asked.map((key) => values.get(key));
 }
 
 function askTogether(keys: readonly string[], parts: ManyParts): Promise<unknown[]> {
@@ -83,6 +92,7 @@ function askTogether(keys: readonly string[], parts: ManyParts): Promise<unknown
   const gathering = new Gathering(parts);
   const startedAt = clock.now();
   const callers = keys.map((key) => new KeyCaller(key, gathering, options, startedAt));
+  for (const caller of callers) caller.isInLoader = parts.loadLimit.isInLoader;
   for (const [i, caller] of callers.entries()) parts.ask(keys[i] as string, caller);
   const answers = callers.map(({ promise }) => promise);
   return errors === 'throw' ? Promise.all(answers) : errorsInPlace(answers, options.signal);

@@ -6,6 +6,8 @@ export class Patience {
   readonly #startedAt: number;
   readonly #wait: number;
   readonly #signal: AbortSignal | undefined;
+  /** By the timer, which may be early by a part of a millisecond. */
+  #hasEnded = false;
   #aborted: { readonly reason: unknown } | undefined;
   #ended: Promise<void> | undefined;
   #end: (() => void) | undefined;
@@ -23,7 +25,11 @@ export class Patience {
     this.#ended ??= new Promise((resolve) => {
       this.#end = resolve;
       if (this.isOver) resolve();
-      const timer = this.#clock.after(Math.max(0, this.#wait - this.waited), resolve);
+      const end = () => {
+        this.#hasEnded = true;
+        resolve();
+      };
+      const timer = this.#clock.after(Math.max(0, this.#wait - this.waited), end);
       const abort = () => resolve();
       this.#signal?.addEventListener('abort', abort, { once: true });
       const stop = () => {
@@ -41,7 +47,7 @@ export class Patience {
   }
 
   get isOver(): boolean {
-    return this.waited >= this.#wait || this.wasAborted;
+    return this.#hasEnded || this.waited >= this.#wait || this.wasAborted;
   }
 
   get wasAborted(): boolean {

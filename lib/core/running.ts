@@ -18,14 +18,14 @@ export class Running {
   readonly #events: Events;
 
   constructor(key: string, owner: Caller, lease: Lease | undefined, proven: number, tower: Tower) {
-    const { clock, events, limitLoads } = tower;
+    const { clock, events, loadLimit } = tower;
     this.#key = key;
     this.#events = events;
     this.owner = owner;
     this.lease = lease;
     this.proven = proven;
     if (events.observed) events.emit({ type: 'load', key, alone: lease === undefined, background: owner.isBackground });
-    this.load = new Load(key, owner, clock, limitLoads);
+    this.load = new Load(key, owner, clock, loadLimit);
   }
 
   /**

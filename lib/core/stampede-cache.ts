@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import type { Observable } from 'rxjs';
 import { readEntry } from './aged.js';
 import type { Answer } from './answer.js';
@@ -18,7 +19,7 @@ import { Flights } from './flights.js';
 import type { LoadMany } from './gathering.js';
 import { Kept } from './kept.js';
 import { LastResort } from './last-resort.js';
-import type { LimitLoads } from './load.js';
+import type { LoadLimit } from './limit-loads.js';
 import { Lookups } from './lookups.js';
 import {
   type Loaded,
@@ -41,6 +42,8 @@ import { Writes } from './writes.js';
 
 /** Applications have few different durations; those that compute them are resolved anew for each call from here on. */
 const MOST_RESOLVED = 100;
+/** So many are sent in one turn of the event loop. */
+const MOST_EVICTIONS = 1_000;
 
 /**
  * A cache in which one call loads, however many callers in however many processes ask: get; on a miss take the lock and
@@ -65,7 +68,7 @@ export class StampedeCache {
     coordination: Coordination,
     policy: CachePolicy,
     errorCodec: ErrorCodec,
-    limitLoads: LimitLoads,
+    loadLimit: LoadLimit,
     near: ResolvedNear | undefined,
   ) {
     const { clock, events } = coordination;
@@ -76,8 +79,8 @@ export class StampedeCache {
     this.#tower = {
       ...coordination,
       errorCodec,
-      lastResort: new LastResort(clock, events, limitLoads),
-      limitLoads,
+      lastResort: new LastResort(clock, events, loadLimit),
+      loadLimit,
       readEntry: (key, text, caller) => readEntry(events, key, text, (caller?.options ?? policy).codec),
       keep: (key, answer, entry) => kept.keep(key, answer, entry),
       depart: (flight) => this.#flights.depart(flight),
@@ -133,11 +136,13 @@ export class StampedeCache {
     const alike = this.#lookups.alike(key, options);
     if (alike) {
       alike.calls += 1;
+      alike.isInLoader ||= this.#tower.loadLimit.isInLoader;
       return alike.promise as Promise<T>;
     }
     const caller = new Caller(loader, options, this.#tower.clock.now());
     caller.takesCalls = !needsOwnAnswer(options);
-    this.#ask(key, caller);
+    caller.isInLoader = this.#tower.loadLimit.isInLoader;
+    if (!caller.settled) this.#ask(key, caller);
     return caller.promise as Promise<T>;
   }
 
@@ -220,9 +225,9 @@ export class StampedeCache {
   ): Promise<unknown[]> {
     if (!Array.isArray(keys)) throw new InvalidOptionError('keys', keys, 'an array of keys');
     for (const key of keys) checkKey(key);
-    const { clock, limitLoads } = this.#tower;
+    const { clock, loadLimit } = this.#tower;
     const ask = (key: string, caller: Caller) => this.#answerNear(key, caller) || this.#ask(key, caller);
-    return loadMany(keys, { loadKeys, clock, limitLoads, options, errors, ask });
+    return loadMany(keys, { loadKeys, clock, loadLimit, options, errors, ask });
   }
 
   /** @internal Options over this cache's defaults. */
@@ -281,12 +286,16 @@ export class StampedeCache {
     for (const key of all) checkKey(key);
     const failed: string[] = [];
     let cause: unknown;
-    const evictions = [...new Set(all)].map((key) =>
-      this.#writes.evict(key, 'evict').catch((error) => {
+    const evictions: Promise<void>[] = [];
+    for (const key of new Set<string>(all)) {
+      // To send more without a look at what is answered meanwhile takes longer than a command's deadline.
+      if (evictions.length > 0 && evictions.length % MOST_EVICTIONS === 0) await setImmediate();
+      const evicted = this.#writes.evict(key, 'evict').catch((error) => {
         failed.push(key);
         cause = error;
-      }),
-    );
+      });
+      evictions.push(evicted);
+    }
     await Promise.all(evictions);
     if (failed.length > 0) throw new CacheEvictionError(failed, { cause });
   }

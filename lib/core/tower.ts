@@ -3,7 +3,7 @@ import type { Answer } from './answer.js';
 import type { Caller } from './caller.js';
 import type { Coordination } from './coordination.js';
 import type { LastResort } from './last-resort.js';
-import type { LimitLoads } from './load.js';
+import type { LoadLimit } from './limit-loads.js';
 import type { ErrorCodec } from './outcome.js';
 import type { Found } from './reads.js';
 import type { StoredEntry } from './store.js';
@@ -12,7 +12,7 @@ import type { StoredEntry } from './store.js';
 export interface Tower extends Coordination {
   readonly errorCodec: ErrorCodec;
   readonly lastResort: LastResort;
-  readonly limitLoads: LimitLoads;
+  readonly loadLimit: LoadLimit;
   /** An entry's text as an answer. What can't be read is told in an event. */
   readEntry(key: string, text: string, caller: Caller | undefined): Aged | undefined;
   /** Keeps a value that was loaded while the store is away, for its `ttl`, at most a second. */

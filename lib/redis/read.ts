@@ -20,9 +20,7 @@ export function read(client: Client, names: readonly string[], withTime: boolean
   // Most reads are this one: that costs one promise.
   if (names.length === 1 && !withTime) return client.get(name).then(replyOf, (error) => replyOf(noText(error)));
   if (isCluster(client)) return readCluster(client, names, withTime);
-  return withTime
-    ? readWithTime(client, names)
-    : client.mgetBuffer(...names).then((texts) => ({ texts: textsOf(texts) }));
+  return withTime ? readWithTime(client, names) : readTexts(client, names).then((texts) => ({ texts }));
 }
 
 function replyOf(text: string | null | undefined): ReadReply {
@@ -43,9 +41,18 @@ async function readWithTime(client: Redis, names: readonly string[]): Promise<Re
   return { texts, now: milliseconds(time) };
 }
 
+/** Plain connections to a Cluster's only node, or to one behind a proxy: for them `MGET` has the keys of one slot. */
+const crossing = new WeakSet<Redis>();
+
 function readTexts(client: Redis, names: readonly string[]): Promise<Found[]> {
-  const [name = ''] = names;
-  return names.length === 1 ? readOne(client, name).then((text) => [text]) : client.mgetBuffer(...names).then(textsOf);
+  if (names.length > 1 && !crossing.has(client)) {
+    return client.mgetBuffer(...names).then(textsOf, (error) => {
+      if (!isReplyError(error) || !error.message.startsWith('CROSSSLOT')) throw error;
+      crossing.add(client);
+      return readTexts(client, names);
+    });
+  }
+  return inOneWrite(client, () => Promise.all(names.map((name) => readOne(client, name))));
 }
 
 async function readCluster(cluster: Cluster, names: readonly string[], withTime: boolean): Promise<ReadReply> {

@@ -12,8 +12,8 @@ export interface Script {
 const MOST_CALLS = 16;
 /** What waits at the end of a turn is two scripts from here on: else the server waits for its client, and then that for it. */
 const MANY_CALLS = 8;
-/** So long are the arguments of several calls at most: who sends big entries gets each reply as soon as it is there. */
-const LONGEST_ARGUMENTS = 64 * 1024;
+/** So long are the keys and arguments of several calls at most: who sends big entries gets each reply as soon as it is there. */
+const LONGEST = 64 * 1024;
 
 type Run = (numberOfKeys: number, ...keysAndArguments: (string | number)[]) => Promise<unknown>;
 
@@ -35,7 +35,7 @@ export class ScriptBatches {
   readonly #client: Client;
   #script: Script | undefined;
   #calls: Call[] = [];
-  /** Of the arguments of these calls. */
+  /** Of the keys and arguments of these calls. */
   #length = 0;
   #isScheduled = false;
   #isCluster = false;
@@ -46,7 +46,7 @@ export class ScriptBatches {
 
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
-      const length = args.reduce((sum, { length }) => sum + length, 0);
+      const length = lengthOf(keys) + lengthOf(args);
       if (!this.#takes(script, keys, args, length)) this.#send(this.#calls.length);
       this.#script = script;
       this.#calls.push({ keys, args, resolve, reject });
@@ -88,7 +88,7 @@ export class ScriptBatches {
       keys.length === first.keys.length &&
       args.length === first.args.length &&
       this.#calls.length < MOST_CALLS &&
-      this.#length + length <= LONGEST_ARGUMENTS &&
+      this.#length + length <= LONGEST &&
       !this.#isCluster
     );
   }
@@ -110,7 +110,8 @@ export class ScriptBatches {
       args.push(...call.args);
     }
     args.push(String(calls.length));
-    callScript(this.#client, batchOf(script), keys, args).then(
+    // What is too long for one string, ioredis throws at once.
+    new Promise((sent) => sent(callScript(this.#client, batchOf(script), keys, args))).then(
       (replies) => {
         for (const [i, { resolve, reject }] of calls.entries()) {
           const reply = (replies as unknown[])[i];
@@ -129,6 +130,10 @@ export class ScriptBatches {
       },
     );
   }
+}
+
+function lengthOf(texts: readonly string[]): number {
+  return texts.reduce((sum, { length }) => sum + length, 0);
 }
 
 /** Sends one EVALSHA and, where the server doesn't know the script yet, an EVAL. */

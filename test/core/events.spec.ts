@@ -19,6 +19,25 @@ describe('events', () => {
     ]);
   });
 
+  test('who leaves before the answer is neither a hit nor a miss', async () => {
+    const { cache, events, store } = setUp();
+    const leave = (key: string) => {
+      const leaving = new AbortController();
+      const call = cache.getOrLoad(key, () => 1, { ttl: '60s', signal: leaving.signal });
+      leaving.abort('left');
+      return call;
+    };
+    await cache.set('there', 1, '60s');
+    events.splice(0);
+    await expect(leave('there')).rejects.toBe('left');
+    await expect(leave('missing')).rejects.toBe('left');
+    expect(events).toEqual([]);
+    const asked = store.count();
+    const signal = AbortSignal.abort('before');
+    await expect(cache.getOrLoad('there', () => 1, { ttl: '60s', signal })).rejects.toBe('before');
+    expect(store.count()).toBe(asked);
+  });
+
   test('a crowd: a miss each, one load', async () => {
     const { clock, cache, events } = setUp();
     for (let i = 0; i < 3; i++) void cache.getOrLoad('key', () => clock.sleep(100), '60s');

@@ -250,3 +250,15 @@ describe('expire', () => {
     await expect(cache.expire('key')).rejects.toBeInstanceOf(CacheUnavailableError);
   });
 });
+
+test('of thousands of keys at once, a thousand are sent in one turn, so that replies are read in between', async () => {
+  const { cache, store } = setUp();
+  const keys = Array.from({ length: 2_500 }, (_, i) => `key${i}`);
+  await cache.set('key2499', 1, '60s');
+  const sent = store.count('replace');
+  const evicted = cache.evict(keys);
+  expect(store.count('replace') - sent).toBe(1_000);
+  await evicted;
+  expect(store.count('replace') - sent).toBe(2_500);
+  expect(await cache.has('key2499')).toBe(false);
+});

@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { LockContendedError } from '../../lib/core/errors.js';
+import { LockContendedError, LockUnavailableError } from '../../lib/core/errors.js';
+import { Patience } from '../../lib/core/patience.js';
 import { follow } from './loaders.js';
 import { setUp } from './setting.js';
 
@@ -98,6 +99,35 @@ describe('waiting for a lock', () => {
     expect(store.count('lead')).toBe(2);
     await clock.advance(1_000);
     expect(waiting.settled).toBe(true);
+  });
+
+  test('who only tries is not told of another that has it when the store is away', async () => {
+    const { clock, locks, store } = setUp({ commandTimeout: 500 });
+    store.isAway();
+    const tries = [1, 2, 3].map(() => follow(locks.tryAcquire('key')));
+    await clock.advance(500);
+    expect(tries.map(({ error }) => error)).toEqual(Array(3).fill(expect.any(LockUnavailableError)));
+    store.works();
+    const together = await Promise.all([1, 2, 3].map(() => locks.tryAcquire('key')));
+    expect(together.map((lock) => lock !== undefined)).toEqual([true, false, false]);
+  });
+
+  test('is over when its timer says so, even if that is early by a part of a millisecond', async () => {
+    let [now, fire] = [0, () => {}];
+    const clock = {
+      now: () => now,
+      after(_delay: number, run: () => void) {
+        fire = run;
+        return { clear() {} };
+      },
+    };
+    const patience = new Patience(clock, 20, undefined);
+    const { ended } = patience;
+    now = 19.7;
+    expect(patience.isOver).toBe(false);
+    fire();
+    await ended;
+    expect(patience.isOver).toBe(true);
   });
 
   test("ends with the signal's reason: before it began, in the line, and in the store's line", async () => {

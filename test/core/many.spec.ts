@@ -46,6 +46,27 @@ describe('getOrLoadMany', () => {
     expect(load.calls).toEqual([['a', 'b']]);
   });
 
+  test('of which one fails, the others are loaded and stored all the same, those of later thousands too', async () => {
+    const { clock, cache } = setUp();
+    const keys = Array.from({ length: 2_500 }, (_, i) => `key${i}`);
+    const failing = new Set(['key3', 'key1400']);
+    const valuesOf = (keys: readonly string[]) => keys.map((key) => (failing.has(key) ? new Error(`no ${key}`) : key));
+    const call = follow(cache.getOrLoadMany(keys, async (keys) => valuesOf(keys), '60s'));
+    await clock.advance(100);
+    expect(call.error).toEqual(new Error('no key3'));
+    expect(await Promise.all(['key4', 'key999', 'key1401', 'key2499'].map((key) => cache.has(key)))).toEqual(
+      Array(4).fill(true),
+    );
+  });
+
+  test("the array is the call's own, whatever its caller does with it", async () => {
+    const { cache } = setUp();
+    const keys = ['x', 'y'];
+    const call = cache.getOrLoadMany(keys, async (keys) => [...keys], '60s');
+    keys.push('z');
+    expect(await call).toEqual(['x', 'y']);
+  });
+
   test('more than a thousand are done a thousand at a time', async () => {
     const { clock, cache } = setUp();
     const keys = Array.from({ length: 2_500 }, (_, i) => `key${i}`);

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { follow, slowLoader } from './loaders.js';
-import { setUp } from './setting.js';
+import { type Setting, setUp } from './setting.js';
 
 describe('maxConcurrentLoads', () => {
   test('so many loaders run at once, whatever the keys; the others wait for their turn', async () => {
@@ -43,5 +43,48 @@ describe('maxConcurrentLoads', () => {
     for (let i = 0; i < 50; i++) void cache.getOrLoad(`key${i}`, loader, '60s');
     await clock.advance(100);
     expect(loader.most).toBe(50);
+  });
+
+  describe('a loader that asks for another key keeps its place and needs no second', () => {
+    const inQueue = async (ask: (process: Setting) => Promise<unknown>) => {
+      const setting = setUp({ maxConcurrentLoads: 1, defaults: { onWaitTimeout: 'load' } });
+      const { clock, cache } = setting;
+      const config = () => ask(setting);
+      const outer = follow(cache.getOrLoad('product', () => clock.sleep(20).then(config), '60s'));
+      await clock.advance(0);
+      // By somebody else, so it waits for a place.
+      const inner = follow(config());
+      await clock.advance(100);
+      expect([outer.value, inner.value]).toEqual(['config', 'config']);
+      // From now on there is one place again.
+      const loader = slowLoader(clock, 10, () => 'loaded');
+      for (const key of ['a', 'b', 'c']) void cache.getOrLoad(key, loader, '60s');
+      await clock.advance(50);
+      expect([loader.runs, loader.most]).toEqual([3, 1]);
+    };
+
+    test('also when that key is in the queue already', () =>
+      inQueue(({ clock, cache }) => cache.getOrLoad('config', () => clock.sleep(5).then(() => 'config'), '60s')));
+
+    test('also when it is one of many', () =>
+      inQueue(({ clock, cache }) =>
+        cache.getOrLoadMany(['config'], () => clock.sleep(5).then(() => ['config']), '60s').then(([value]) => value),
+      ));
+
+    test('also when it waits no longer for it', () =>
+      inQueue(({ clock, cache }) =>
+        cache.getOrLoad('config', () => clock.sleep(5).then(() => 'config'), { ttl: '60s', wait: 1 }),
+      ));
+
+    test('what it leaves behind when it is over waits for a place like everybody', async () => {
+      const { clock, cache } = setUp({ maxConcurrentLoads: 1 });
+      const loader = slowLoader(clock, 10, () => 'loaded');
+      const leave = async () => {
+        void clock.sleep(5).then(() => Promise.all(['a', 'b', 'c'].map((key) => cache.getOrLoad(key, loader, '60s'))));
+      };
+      await cache.getOrLoad('leaving', leave, '60s');
+      await clock.advance(50);
+      expect([loader.runs, loader.most]).toEqual([3, 1]);
+    });
   });
 });

@@ -201,6 +201,25 @@ describe('calls of one turn', () => {
     }
   });
 
+  test('that ioredis throws at all fail, and nobody waits for a deadline', async () => {
+    const client = new Redis(redis.url);
+    const batches = new ScriptBatches(client);
+    const { sendCommand } = client;
+    client.sendCommand = () => {
+      throw new RangeError('Invalid string length');
+    };
+    try {
+      const script = { name: 'lengthOfKey', lua: 'return #KEYS[1]' };
+      const run = () => Promise.allSettled(keys(17).map((key) => batches.run(script, [key], [])));
+      const failed = { status: 'rejected', reason: expect.any(RangeError) };
+      expect(await run()).toEqual(Array(17).fill(failed));
+      client.sendCommand = sendCommand;
+      expect((await run()).every(({ status }) => status === 'fulfilled')).toBe(true);
+    } finally {
+      client.disconnect();
+    }
+  });
+
   test.each([
     ['', false],
     [', also where a client gathers commands by itself', true],
@@ -213,17 +232,25 @@ describe('calls of one turn', () => {
   });
 });
 
-test("by a plain connection to a Cluster's only node each is sent by itself, once it is known to be one", async () => {
+test("by a plain connection to a Cluster's only node each is sent by itself, also of what is read, once it is known to be one", async () => {
   const node = await startRedis({ args: ['--cluster-enabled', 'yes'] });
   await node.client().cluster('ADDSLOTSRANGE', 0, 16_383);
   await eventually(async () => (await node.client().cluster('INFO')).includes('cluster_state:ok'));
   const onNode = await startStore({ connection: node.url });
   const lead = async () => (await Promise.all(keys(3).map((key) => onNode.lead(request(key))))).map(({ is }) => is);
+  const read = async (withTime: boolean) => (await onNode.read(keys(3), withTime)).texts;
   try {
     expect(await lead()).toEqual(['leading', 'leading', 'leading']);
     await node.resetStats();
     expect(await lead()).toEqual(['leading', 'leading', 'leading']);
     expect(await node.commandStats()).toMatchObject({ evalsha: 3 });
+    await node.client().set('test:{key1}', '1;;1;1;7');
+    await node.client().lpush('test:{key2}', 'no text');
+    expect(await read(false)).toEqual([undefined, '1;;1;1;7', undefined]);
+    await node.resetStats();
+    expect(await read(false)).toEqual([undefined, '1;;1;1;7', undefined]);
+    expect(await read(true)).toEqual([undefined, '1;;1;1;7', undefined]);
+    expect(await node.commandStats()).toEqual({ get: 6, time: 1 });
   } finally {
     await onNode.close();
     await node.stop();

@@ -74,11 +74,12 @@ export class CacheAsideInterceptor implements NestInterceptor {
    * routes to the interceptor that each has in that module.
    */
   #isFor(controller: Type): boolean {
-    return [...this.#modules.values()].every(({ controllers, providers, injectables }) => {
-      if (!controllers.has(controller) && !providers.has(controller)) return true;
-      const own: unknown = injectables.get(this.constructor)?.instance;
-      return !(own instanceof CacheAsideInterceptor) || own.#access === this.#access;
-    });
+    const own = [...this.#modules.values()]
+      .filter(({ controllers, providers }) => controllers.has(controller) || providers.has(controller))
+      .flatMap(({ injectables }) => [...injectables.values()].map(({ instance }): unknown => instance))
+      .filter((each) => each instanceof CacheAsideInterceptor)
+      .filter((each) => each.#cache === this.#cache);
+    return own.includes(this) || own.every((each) => each.#access === this.#access);
   }
 
   #warn(name: string, what: string, kind: 'a header' | undefined): void {

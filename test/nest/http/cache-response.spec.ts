@@ -26,7 +26,7 @@ import {
   Version,
   VersioningType,
 } from '@nestjs/common';
-import { APP_INTERCEPTOR } from '@nestjs/core';
+import { APP_INTERCEPTOR, RouterModule } from '@nestjs/core';
 import {
   CacheAside,
   CacheAsideInterceptor,
@@ -613,7 +613,40 @@ describe.each(PLATFORMS)('@CacheResponse on %s', (platform) => {
     expect((await bootError({ controllers: [Named] })).message).toContain("forRoot({ name: 'pages' }) imported?");
   });
 
-  it.each([false, true])(
+  it('N2: a controller that two modules have, each with a cache for itself, answers from theirs', async () => {
+    @Controller('shared')
+    class Shared {
+      @CacheResponse('60s')
+      @Get()
+      page(): number {
+        runs += 1;
+        return runs;
+      }
+    }
+    const feature = () => StampedeCacheModule.forTest({ isGlobal: false });
+    @Module({ imports: [feature()], controllers: [Shared] })
+    class First {}
+    @Module({ imports: [feature()], controllers: [Shared] })
+    class Second {}
+    const { url } = await listenOn(platform, {
+      imports: [
+        StampedeCacheModule.forTest(),
+        First,
+        Second,
+        RouterModule.register([
+          { path: 'first', module: First },
+          { path: 'second', module: Second },
+        ]),
+      ],
+      providers: [{ provide: APP_INTERCEPTOR, useClass: CacheAsideInterceptor }],
+    });
+    const answers: string[] = [];
+    for (const module of ['first', 'second', 'first', 'second'])
+      answers.push(await (await fetch(`${url}/${module}/shared`)).text());
+    expect(answers).toEqual(['1', '2', '1', '2']);
+  });
+
+  it.each([undefined, CacheAsideInterceptor, class extends CacheAsideInterceptor {}])(
     'N2: a module that has a cache for itself answers from that one; applied globally: %p',
     async (global) => {
       @Controller('own')
@@ -633,7 +666,7 @@ describe.each(PLATFORMS)('@CacheResponse on %s', (platform) => {
       class Feature {}
       const { url } = await listenOn(platform, {
         imports: [StampedeCacheModule.forTest(), Feature],
-        providers: global ? [{ provide: APP_INTERCEPTOR, useClass: CacheAsideInterceptor }] : [],
+        providers: global ? [{ provide: APP_INTERCEPTOR, useClass: global }] : [],
       });
       const page = async () => (await fetch(`${url}/own`)).text();
       expect([await page(), await page()]).toEqual(['1', '1']);
