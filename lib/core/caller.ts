@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import { setMaxListeners } from 'node:events';
 import type { Answer } from './answer.js';
 import type { Clock, Timer } from './clock.js';
-import type { LoadSignal } from './load.js';
+import type { LoadSignal } from './load-signal.js';
 import type { Provenance } from './provenance.js';
 import type { ResolvedLoadOptions } from './resolved-options.js';
 

@@ -3,7 +3,7 @@ import type { LoadContext } from './caller.js';
 import type { Clock, Timer } from './clock.js';
 import { isError } from './is-error.js';
 import type { LoadLimit, Turn } from './limit-loads.js';
-import { LoadSignal } from './load.js';
+import { LoadSignal } from './load-signal.js';
 import { valuesOf } from './many-values.js';
 
 /** Loads many at once: it gets the keys that this process has to load, each once, at most a thousand at a time. */

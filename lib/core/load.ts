@@ -1,8 +1,8 @@
 import type { Caller } from './caller.js';
 import type { Clock } from './clock.js';
 import { LoadTimeoutError } from './errors.js';
-import { LazySignal } from './lazy-signal.js';
 import type { LoadLimit, Turn } from './limit-loads.js';
+import { LoadSignal } from './load-signal.js';
 
 /** What a load came to. `duration` is in milliseconds. */
 export type LoadResult =
@@ -18,19 +18,6 @@ const EXPLANATION: Record<AbortReason, string> = {
   unused: 'nobody waits for this load any more',
   closed: 'the application is shutting down',
 };
-
-/** What a loader gets, and what one that loads for several may want to know besides. */
-export class LoadSignal extends LazySignal {
-  isUrgent = false;
-  /** Called once, when it becomes urgent. */
-  onHurry: (() => void) | undefined;
-
-  hurry(): void {
-    if (this.isUrgent) return;
-    this.isUrgent = true;
-    this.onHurry?.();
-  }
-}
 
 /** One run of one caller's loader, for at most `maxLoad`. `result` never rejects. */
 export class Load {
