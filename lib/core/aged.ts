@@ -48,9 +48,16 @@ export function freshnessLeft({ freshUntil }: Aged, now: number | undefined): nu
  * Whether to refresh a value that is still fresh: the likelier the closer its end and the longer its load, so that of many
  * callers about one does, early enough.
  *
+ * @param calls how many ask at once: each has a number of its own, of which the smallest decides
  * @see Vattani, Chierichetti, Lowenstein: Optimal Probabilistic Cache Stampede Prevention, VLDB 2015, algorithm XFetch
  */
-export function isDueEarly({ freshUntil, loadTime }: Aged, now: number, beta: number, random: Random): boolean {
-  // 1 - random is never 0, whose logarithm is no number.
-  return freshUntil !== undefined && now - loadTime * beta * Math.log(1 - random()) >= freshUntil;
+export function isDueEarly(
+  { freshUntil, loadTime }: Aged,
+  now: number,
+  beta: number,
+  random: Random,
+  calls = 1,
+): boolean {
+  const smallest = 1 - random() ** (1 / calls);
+  return freshUntil !== undefined && now - loadTime * beta * Math.log(smallest) >= freshUntil;
 }

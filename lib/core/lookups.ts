@@ -101,7 +101,7 @@ export class Lookups {
     const aged = typeof text === 'string' ? this.#tower.readEntry(key, text, firstCaller(readers)) : undefined;
     const staleness = aged && stalenessOf(aged, now);
     if (aged && staleness === 'fresh') {
-      if (start && now !== undefined && firstCaller(readers)?.options.near) this.#near?.keep(key, aged, now, start);
+      if (start && now !== undefined && readers.some(wantsNear)) this.#near?.keep(key, aged, now, start);
       this.#hit(key, readers, aged, now);
     } else if (staleness === 'unknown') {
       this.#needsTime = true;
@@ -132,7 +132,7 @@ export class Lookups {
       if (events.observed) events.emit({ type: 'hit', key }, reader.calls);
       reader.answer(aged.answer, { is: 'hit', left });
       const beta = reader.options.earlyRefresh;
-      if (!eager && beta > 0 && now !== undefined && isDueEarly(aged, now, beta, random)) eager = reader;
+      if (!eager && beta > 0 && now !== undefined && isDueEarly(aged, now, beta, random, reader.calls)) eager = reader;
     }
     if (reloading.length > 0) this.#flights.board(key, reloading, { is: 'miss', refreshing: aged.freshUntil });
     else if (eager) this.#flights.refresh(key, eager, aged.freshUntil);
@@ -178,6 +178,10 @@ export class Lookups {
       caller.answer(kept, { is: 'kept' });
     }
   }
+}
+
+function wantsNear(reader: Caller | Peek): boolean {
+  return reader instanceof Caller && reader.options.near;
 }
 
 function firstCaller(readers: readonly (Caller | Peek)[]): Caller | undefined {

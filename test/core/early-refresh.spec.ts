@@ -39,6 +39,18 @@ describe('earlyRefresh', () => {
     expect(loader.runs).toBe(2);
   });
 
+  test('calls alike of one moment have a chance each', async () => {
+    // The smallest of 64 such numbers is 0.011 as likely as not, whose logarithm is 4.5.
+    const { clock, cache, loader } = await stage(4_500);
+    await cache.getOrLoad('key', loader, EARLY);
+    await clock.advance(0);
+    expect(loader.runs).toBe(1);
+    const profile = cache.resolve(EARLY);
+    await Promise.all(Array.from({ length: 64 }, () => cache.getOrLoadResolved('key', loader, profile)));
+    await clock.advance(0);
+    expect(loader.runs).toBe(2);
+  });
+
   test('not earlier, and not again once it was refreshed', async () => {
     const { clock, cache, loader } = await stage(700);
     await cache.getOrLoad('key', loader, EARLY);

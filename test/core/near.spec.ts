@@ -67,6 +67,15 @@ describe('a near hit', () => {
     expect(reads(0)).toBe(5);
   });
 
+  test('is kept when one of those who asked together wants it', async () => {
+    const { ask, reads } = stage();
+    await ask(0);
+    const before = reads(1);
+    await Promise.all([ask(1, { near: false }), ask(1)]);
+    await ask(1);
+    expect(reads(1) - before).toBe(1);
+  });
+
   test('is for calls with `near: true` only, where the defaults say false', async () => {
     const { ask, reads } = stage({ defaults: { near: false } });
     for (let i = 0; i < 3; i++) await ask(0);
