@@ -13,6 +13,7 @@ import { milliseconds, runScript, type Script } from './script.js';
  */
 const RENEW: Script = {
   name: 'stampedeRenew',
+  isTimed: true,
   lua: `
 local lock = redis.call('GET', KEYS[1])
 if not lock then return 'gone' end

@@ -6,11 +6,16 @@ export interface Script {
   /** The name of the method it becomes on a client. */
   readonly name: string;
   readonly lua: string;
+  /**
+   * It is called by timers, of which many may be due in one turn of the event loop: it waits for those. The others wait for
+   * the tick's end only, as reads do.
+   */
+  readonly isTimed?: boolean;
 }
 
 /** So many calls are one script at most: the server works on those while its client makes the next, and holds nobody up. */
 const MOST_CALLS = 16;
-/** What waits at the end of a turn is two scripts from here on: else the server waits for its client, and then that for it. */
+/** What waits at the end of a tick is two scripts from here on: else the server waits for its client, and then that for it. */
 const MANY_CALLS = 8;
 /** So long are the keys and arguments of several calls at most: who sends big entries gets each reply as soon as it is there. */
 const LONGEST = 64 * 1024;
@@ -25,7 +30,7 @@ interface Call {
 }
 
 /**
- * The calls of scripts on one server that start in one turn of the event loop, sent when it ends, in their order: those of
+ * The calls of scripts on one server that start in one tick of the event loop, sent when it ends, in their order: those of
  * the same script that follow each other as one. Each EVALSHA costs its client and its server more than what our scripts do.
  *
  * Not for a Cluster, where a script has the keys of one slot. A server that turns out to be one, behind a proxy or as the only
@@ -37,7 +42,8 @@ export class ScriptBatches {
   #calls: Call[] = [];
   /** Of the keys and arguments of these calls. */
   #length = 0;
-  #isScheduled = false;
+  #sendsWithTick = false;
+  #sendsWithTurn = false;
   #isCluster = false;
 
   constructor(client: Client) {
@@ -51,13 +57,26 @@ export class ScriptBatches {
       this.#script = script;
       this.#calls.push({ keys, args, resolve, reject });
       this.#length += length;
-      if (this.#isScheduled) return;
-      this.#isScheduled = true;
-      // Not `nextTick`: between two timers, such as those of renewals, there is one.
-      setImmediate(() => {
-        this.#isScheduled = false;
-        this.send();
-      });
+      if (script.isTimed) this.#sendWithTurn();
+      else this.#sendWithTick();
+    });
+  }
+
+  #sendWithTick(): void {
+    if (this.#sendsWithTick) return;
+    this.#sendsWithTick = true;
+    process.nextTick(() => {
+      this.#sendsWithTick = false;
+      this.send();
+    });
+  }
+
+  #sendWithTurn(): void {
+    if (this.#sendsWithTurn) return;
+    this.#sendsWithTurn = true;
+    setImmediate(() => {
+      this.#sendsWithTurn = false;
+      this.send();
     });
   }
 

@@ -6,12 +6,12 @@ export type { Script };
 
 const batched = new WeakMap<Client, ScriptBatches>();
 
-/** From now on, the scripts that are run on this client in one turn of the event loop are sent together. It is no Cluster's. */
+/** From now on, the scripts that are run on this client in one tick of the event loop are sent together. It is no Cluster's. */
 export function batchScripts(client: Client): void {
   batched.set(client, new ScriptBatches(client));
 }
 
-/** Sends what still waits for the others of its turn. */
+/** Sends what still waits for the others of its tick. */
 export function sendBatch(client: Client): void {
   batched.get(client)?.send();
 }

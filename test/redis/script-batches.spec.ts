@@ -1,4 +1,4 @@
-/** The scripts of one turn of the event loop travel as one, and each call fares as it would alone. */
+/** The scripts of one tick of the event loop travel as one, and each call fares as it would alone. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Cluster, Redis } from 'ioredis';
 import { StoreReplyError } from '../../lib/core/errors.js';
@@ -32,7 +32,7 @@ const request = (key: string, token = `${store.process}#${key}`): LeadRequest =>
 });
 const locksHeld = async () => (await redis.client().keys('*:lock')).length;
 
-describe('calls of one turn', () => {
+describe('calls of one tick', () => {
   test('are one command for every sixteen, and each has its own reply', async () => {
     await redis.client().set('test:{key7}', '1;;1;1;7');
     await redis.client().set('test:{key9}:lock', 'other#1', 'PX', 60_000);
