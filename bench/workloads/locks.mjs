@@ -4,6 +4,9 @@ import { withProcesses } from '../harness/processes.mjs';
 import { sum } from '../harness/statistics.mjs';
 import { faultsOf, together } from './crowd.mjs';
 
+/** So many until all that a lock runs through is compiled, whoever's it is. */
+const WARM_UP = 40_000;
+
 export const locks = {
   name: 'locks',
   title: 'Locks nobody contends for',
@@ -17,7 +20,7 @@ export const locks = {
       const samples = [];
       for (const callers of numbers.callers) {
         const taken = { count: numbers.count, callers };
-        await process.call('locks', { ...taken, prefix: 'warm-up', count: 2 * taken.count });
+        await process.call('locks', { ...taken, prefix: 'warm-up', count: WARM_UP });
         const sample = await quietest({ pids: [process.pid, redis.pid], hurry }, async (attempt) => {
           const prefix = `lock ${round}.${callers}.${attempt}:`;
           const metered = await meter(redis, [process], () => process.call('locks', { ...taken, prefix }));
