@@ -7,7 +7,7 @@ import { root } from '../setup.mjs';
 import { pack } from './pack.mjs';
 
 /** Bytes, unpacked, without source maps. */
-const LIMIT = 275_000;
+const LIMIT = 280_000;
 
 const { exports } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const { tarball, files } = pack();
