@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { Redis } from 'ioredis';
+import { createStampede } from '../../lib/core/create.js';
 import { formatEntry } from '../../lib/core/entry.js';
 import type { RedisStore } from '../../lib/redis/redis-store.js';
 import { eventually } from '../support/eventually.js';
@@ -90,6 +91,24 @@ describe('SCRIPT FLUSH (R3)', () => {
     }
   });
 });
+
+test.each(['cut', 'cutReply'] as const)(
+  'a set whose connection is lost under way (%s), at either of its steps, is stored (R4)',
+  async (verdict) => {
+    const { cache, start, close } = createStampede({ store: newStore({ connection: { port: proxy.port } }) }, {});
+    try {
+      await start();
+      for (const step of [1, 2]) {
+        let steps = 0;
+        proxy.onRequest((request) => (request.includes(`{${key}}`) && ++steps === step ? verdict : 'pass'));
+        await cache.set(key, step, '60s');
+        expect(await cache.get(key)).toBe(step);
+      }
+    } finally {
+      await close();
+    }
+  },
+);
 
 describe.each(['cut', 'cutReply'] as const)('the connection is lost (%s) under way (R4)', (verdict) => {
   test('while taking the lock: our own token counts as taken', async () => {
