@@ -39,8 +39,8 @@ export const MUTATIONS = [
   {
     name: 'set: refused, and nothing is evicted',
     file: 'core/writes.ts',
-    from: `if (end.is === 'refused') await store.evict(key, 'evict');\n      else if`,
-    to: `if (end.is === 'refused') return;\n      if`,
+    from: "if (end.is === 'refused') await this.#refused(key, entry);",
+    to: "if (end.is === 'refused') void this.#refused;",
     finds: ['eviction wins'],
   },
   {
