@@ -2,7 +2,7 @@ import { AsyncResource } from 'node:async_hooks';
 import type { LoadContext } from './caller.js';
 import type { Clock, Timer } from './clock.js';
 import { isError } from './is-error.js';
-import type { LoadLimit, Turn } from './limit-loads.js';
+import type { LoadLimit, Place } from './limit-loads.js';
 import { LoadSignal } from './load-signal.js';
 import { valuesOf } from './many-values.js';
 
@@ -81,7 +81,7 @@ interface Pending {
 class Batch {
   readonly #pending = new Map<string, Pending>();
   readonly #signal = new LoadSignal();
-  #turn: Turn | undefined;
+  #place: Place | undefined;
   /** The AsyncLocalStorage context of the call, which that of each of its loaders is. */
   readonly #context = new AsyncResource('StampedeCacheBatch');
 
@@ -105,10 +105,10 @@ class Batch {
       return keys.length === 0 ? [] : loadKeys([...keys], this.#signal);
     };
     try {
-      const turn = this.#context.runInAsyncScope(() => loadLimit.take(load));
-      this.#turn = turn;
-      if (this.#signal.isUrgent) turn.hurry();
-      const result = await turn.result;
+      const place = this.#context.runInAsyncScope(() => loadLimit.take(load));
+      this.#place = place;
+      if (this.#signal.isUrgent) place.hurry();
+      const result = await place.result;
       const values = valuesOf(result, keys, { loader: 'loadMany', ids: 'keys' });
       for (const [i, key] of keys.entries()) this.#settle(key, values[i]);
     } catch (error) {
@@ -119,7 +119,7 @@ class Batch {
   /** A loader waits for one of its keys. */
   #hurry(): void {
     this.#signal.hurry();
-    this.#turn?.hurry();
+    this.#place?.hurry();
   }
 
   #settle(key: string, value: unknown): void {

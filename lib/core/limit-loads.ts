@@ -2,7 +2,7 @@ import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import pLimit from 'p-limit';
 
 /** A load that runs when its turn comes. */
-export interface Turn {
+export interface Place {
   readonly result: Promise<unknown>;
   /** Lets it run now. */
   hurry(): void;
@@ -12,7 +12,7 @@ export interface Turn {
 export interface LoadLimit {
   /** Whether who asks is a loader that runs: it keeps its place while it waits, so what it waits for must not wait for a place. */
   readonly isInLoader: boolean;
-  take(load: () => Promise<unknown>): Turn;
+  take(load: () => Promise<unknown>): Place;
 }
 
 /** At most so many loads at once, but for those that a loader waits for: a few of these would wait for each other. */
@@ -40,7 +40,7 @@ class Places implements LoadLimit {
     return this.#loader.getStore()?.isOver === false;
   }
 
-  take(load: () => Promise<unknown>): Turn {
+  take(load: () => Promise<unknown>): Place {
     const loader = { isOver: false };
     const run = () =>
       this.#loader.run(loader, load).finally(() => {

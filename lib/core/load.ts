@@ -1,7 +1,7 @@
 import type { Caller } from './caller.js';
 import type { Clock } from './clock.js';
 import { LoadTimeoutError } from './errors.js';
-import type { LoadLimit, Turn } from './limit-loads.js';
+import type { LoadLimit, Place } from './limit-loads.js';
 import { LoadSignal } from './load-signal.js';
 
 /** What a load came to. `duration` is in milliseconds. */
@@ -23,7 +23,7 @@ const EXPLANATION: Record<AbortReason, string> = {
 export class Load {
   readonly result: Promise<LoadResult>;
   readonly #context = new LoadSignal();
-  #turn: Turn | undefined;
+  #place: Place | undefined;
   #finish!: (result: LoadResult) => void;
 
   constructor(key: string, owner: Caller, clock: Clock, limit: LoadLimit) {
@@ -49,8 +49,8 @@ export class Load {
     };
     const loaded = owner.inItsContext(() => {
       if (!owner.takesTurns) return load();
-      this.#turn = limit.take(load);
-      return this.#turn.result;
+      this.#place = limit.take(load);
+      return this.#place.result;
     });
     loaded.then(
       (value) => this.#finish({ is: 'value', value, duration: duration() }),
@@ -60,7 +60,7 @@ export class Load {
 
   /** A loader waits for it, which keeps its own place meanwhile: it runs now. */
   hurry(): void {
-    this.#turn?.hurry();
+    this.#place?.hurry();
     this.#context.hurry();
   }
 

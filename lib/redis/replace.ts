@@ -81,10 +81,9 @@ export async function replace(
   { key, by }: ReplaceRequest,
   isConfirmed = false,
 ): Promise<void> {
-  const { lock, value, outcome } = names.cache(key);
   const action =
     typeof by === 'string'
       ? [by, names.nearChannel, nearMessage(key), ...(isConfirmed ? ['1'] : [])]
       : ['claim', by.claim, milliseconds(by.lease)];
-  await runScript(client, REPLACE, [lock, value, outcome], [names.channelPrefix, ...action]);
+  await runScript(client, REPLACE, names.scriptKeys(key), [names.channelPrefix, ...action]);
 }

@@ -184,41 +184,27 @@ describe('calls of one tick', () => {
     expect(learning + evalsha).toBe(7);
   });
 
-  test('of a single one that ioredis throws at, as when it is too long for any string, that one fails', async () => {
-    const client = new Redis(redis.url);
-    const batches = new ScriptBatches(client);
-    const { sendCommand } = client;
-    client.sendCommand = () => {
-      throw new RangeError('Invalid string length');
-    };
-    try {
-      const run = () => batches.run({ name: 'lengthOf', lua: 'return #ARGV[1]' }, [], ['text']);
-      await expect(run()).rejects.toThrow(RangeError);
-      client.sendCommand = sendCommand;
-      expect(await run()).toBe(4);
-    } finally {
-      client.disconnect();
-    }
-  });
-
-  test('that ioredis throws at all fail, and nobody waits for a deadline', async () => {
-    const client = new Redis(redis.url);
-    const batches = new ScriptBatches(client);
-    const { sendCommand } = client;
-    client.sendCommand = () => {
-      throw new RangeError('Invalid string length');
-    };
-    try {
-      const script = { name: 'lengthOfKey', lua: 'return #KEYS[1]' };
-      const run = () => Promise.allSettled(keys(17).map((key) => batches.run(script, [key], [])));
-      const failed = { status: 'rejected', reason: expect.any(RangeError) };
-      expect(await run()).toEqual(Array(17).fill(failed));
-      client.sendCommand = sendCommand;
-      expect((await run()).every(({ status }) => status === 'fulfilled')).toBe(true);
-    } finally {
-      client.disconnect();
-    }
-  });
+  test.each([1, 17])(
+    'that ioredis throws at, as when they are too long for any string, all fail at once: %i',
+    async (calls) => {
+      const client = new Redis(redis.url);
+      const batches = new ScriptBatches(client);
+      const { sendCommand } = client;
+      client.sendCommand = () => {
+        throw new RangeError('Invalid string length');
+      };
+      try {
+        const script = { name: 'lengthOfKey', lua: 'return #KEYS[1]' };
+        const run = () => Promise.allSettled(keys(calls).map((key) => batches.run(script, [key], [])));
+        const failed = { status: 'rejected', reason: expect.any(RangeError) };
+        expect(await run()).toEqual(Array(calls).fill(failed));
+        client.sendCommand = sendCommand;
+        expect((await run()).every(({ status }) => status === 'fulfilled')).toBe(true);
+      } finally {
+        client.disconnect();
+      }
+    },
+  );
 
   test.each([
     ['', false],
