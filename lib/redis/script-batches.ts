@@ -13,10 +13,12 @@ export interface Script {
   readonly isTimed?: boolean;
 }
 
-/** So many calls are one script at most: the server works on those while its client makes the next, and holds nobody up. */
+/**
+ * So many calls are one script at most: the server works on those while its client makes the next, and holds nobody up. The
+ * first of a tick are fewer, so that the server begins early, else it waits for its client, and then that for it.
+ */
+const FIRST_CALLS = 4;
 const MOST_CALLS = 16;
-/** What waits at the end of a tick is two scripts from here on: else the server waits for its client, and then that for it. */
-const MANY_CALLS = 8;
 /** So long are the keys and arguments of several calls at most: who sends big entries gets each reply as soon as it is there. */
 const LONGEST = 64 * 1024;
 
@@ -40,6 +42,7 @@ export class ScriptBatches {
   readonly #client: Client;
   #script: Script | undefined;
   #calls: Call[] = [];
+  #most = FIRST_CALLS;
   /** Of the keys and arguments of these calls. */
   #length = 0;
   #sendsWithTick = false;
@@ -53,7 +56,10 @@ export class ScriptBatches {
   run(script: Script, keys: readonly string[], args: readonly string[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const length = lengthOf(keys) + lengthOf(args);
-      if (!this.#takes(script, keys, args, length)) this.#send(this.#calls.length);
+      if (!this.#takes(script, keys, args, length)) {
+        this.#send();
+        this.#most = Math.min(2 * this.#most, MOST_CALLS);
+      }
       this.#script = script;
       this.#calls.push({ keys, args, resolve, reject });
       this.#length += length;
@@ -82,21 +88,20 @@ export class ScriptBatches {
 
   /** Sends what waits, now. */
   send(): void {
-    const { length } = this.#calls;
-    this.#send(length < MANY_CALLS ? length : Math.ceil(length / 2));
+    this.#most = FIRST_CALLS;
+    this.#send();
   }
 
-  /** All that wait, so many as one script. */
-  #send(together: number): void {
+  #send(): void {
     const script = this.#script;
     const calls = this.#calls;
     this.#script = undefined;
     this.#calls = [];
     this.#length = 0;
-    for (let i = 0; script && i < calls.length; i += together) {
-      if (together === 1) this.#sendOne(script, calls[i]!);
-      else this.#sendAll(script, calls.slice(i, i + together));
-    }
+    const [only] = calls;
+    if (!script || !only) return;
+    if (calls.length === 1) this.#sendOne(script, only);
+    else this.#sendAll(script, calls);
   }
 
   #takes(script: Script, keys: readonly string[], args: readonly string[], length: number): boolean {
@@ -106,7 +111,7 @@ export class ScriptBatches {
       script === this.#script &&
       keys.length === first.keys.length &&
       args.length === first.args.length &&
-      this.#calls.length < MOST_CALLS &&
+      this.#calls.length < this.#most &&
       this.#length + length <= LONGEST &&
       !this.#isCluster
     );
