@@ -60,14 +60,5 @@ function numberAt(text: string, start: number, end: number): number {
 
 /** The same entry, fresh until another moment: what a store does by its own clock. */
 export function stampEntry(text: string, freshUntil: number): string {
-  return `1;${freshUntil}${unstamped(text)}`;
-}
-
-/** Whether two texts are the same entry, whenever it was stamped. */
-export function isSameEntry(text: string, other: string): boolean {
-  return text.startsWith('1;') && unstamped(text) === unstamped(other);
-}
-
-function unstamped(text: string): string {
-  return text.slice(text.indexOf(';', 2));
+  return `1;${freshUntil}${text.slice(text.indexOf(';', 2))}`;
 }

@@ -31,7 +31,10 @@ export interface Store {
   /** Milliseconds until the lock of this key's load ends by itself, if nobody renews it; 0 when nobody holds it. */
   leaseLeft(key: string): Promise<number>;
 
-  /** Ends the lock of this token: stores the entry, deletes the lock and wakes the followers, or is refused. */
+  /**
+   * Ends the lock of this token: stores the entry, deletes the lock and wakes the followers, or is refused. A store that sends
+   * it again, since no reply came, sees to it that an entry which the first has stored is no reason to refuse the second.
+   */
   end(request: EndRequest): Promise<EndReply>;
 
   /** Extends the lease of this token to `lease` milliseconds from now. */

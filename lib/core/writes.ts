@@ -1,4 +1,3 @@
-import { isSameEntry } from './entry.js';
 import { CacheUnavailableError } from './errors.js';
 import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
@@ -54,9 +53,7 @@ export class Writes {
     if (events.observed) events.emit({ type: by, key });
   }
 
-  /**
-   * Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end.
-   */
+  /** Two steps, so that a write that is delayed can't land on top of a newer one: only the claim's own token may end. */
   async #set(key: string, entry: StoredEntry): Promise<void> {
     const token = this.#tower.newToken();
     const { store } = this.#tower;
@@ -65,23 +62,13 @@ export class Writes {
       await store.claim(key, token, this.#lease);
       replaced?.(true);
       const end = await store.end({ kind: 'cache', key, token, entry, claimed: true }, this.#lease);
-      if (end.is === 'refused') await this.#refused(key, entry);
+      // Who came between may never write, and what was there before must not stay.
+      if (end.is === 'refused') await store.evict(key, 'evict');
       else if (!end.stored) throw new Error(end.error);
     } catch (cause) {
       replaced?.(false);
       throw new CacheUnavailableError('set', { cause });
     }
-  }
-
-  /**
-   * Who came between may never write, and what was there before must not stay. Unless what is there is ours: a reply was lost,
-   * and an `end` that had been carried out was sent again.
-   */
-  async #refused(key: string, entry: StoredEntry): Promise<void> {
-    const { store } = this.#tower;
-    const { texts } = await store.read([key], false).catch(() => ({ texts: [] }));
-    const [text] = texts;
-    if (typeof text !== 'string' || !isSameEntry(text, entry.text)) await store.evict(key, 'evict');
   }
 
   /** What is kept of this key goes, and also what a load or a read that is under way keeps until the write is over. */

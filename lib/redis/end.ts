@@ -14,7 +14,8 @@ import { WAKE_UP } from './wake-up.js';
  * ARGV                 token, prefix of the channels,
  *                      entry or '', ms to keep it or '' for ever, ms it is fresh or '' for as long as it is kept,
  *                      outcome or '', ms to keep it, followers or not, if there is an entry, or '',
- *                      channel and message for near caches, if it is no fill: only what comes from elsewhere is told.
+ *                      channel and message for near caches, if it is no fill, or '': only what comes from elsewhere is told,
+ *                      ms since it was sent first, if there is an entry and this is not the first time, or ''.
  *                      What is '' at the end may be left out.
  *
  * Replies
@@ -26,25 +27,52 @@ const END: Script = {
   lua: `
 ${WAKE_UP}
 local token, channelPrefix, entry, px, freshFor = ARGV[1], ARGV[2], ARGV[3] or '', ARGV[4] or '', ARGV[5] or ''
-local outcome, holdOff, nearChannel, nearMessage = ARGV[6] or '', ARGV[7] or '', ARGV[8], ARGV[9]
+local outcome, holdOff, nearChannel, nearMessage = ARGV[6] or '', ARGV[7] or '', ARGV[8] or '', ARGV[9]
+local sentFor = tonumber(ARGV[10])
 
-local function stamp(text)
-  local now = redis.call('TIME')
-  local freshUntil = now[1] * 1000 + math.floor(now[2] / 1000) + freshFor
+local function now()
+  local time = redis.call('TIME')
+  return time[1] * 1000 + math.floor(time[2] / 1000)
+end
+
+local function unstamped(text)
   local rest = string.find(text, ';', 3, true)
-  return '1;' .. string.format('%.0f', freshUntil) .. string.sub(text, rest)
+  return string.sub(text, rest)
+end
+
+local function store()
+  local text = entry
+  if freshFor ~= '' then text = '1;' .. string.format('%.0f', now() + freshFor) .. unstamped(entry) end
+  local reply
+  if px == '' then reply = redis.pcall('SET', KEYS[2], text) else reply = redis.pcall('SET', KEYS[2], text, 'PX', px) end
+  if reply.err then return 0, reply.err end
+  if nearChannel ~= '' then redis.pcall('PUBLISH', nearChannel, nearMessage) end
+  return 1, false
+end
+
+-- Whether what is there was stored since this was sent first: the same entry, and it ends when ours would.
+local function isStored()
+  local function endsWithOurs(left, duration)
+    -- A millisecond more, for what is cut off.
+    return left <= duration + 0 and left >= duration - sentFor - 1
+  end
+  local text, left = redis.pcall('GET', KEYS[2]), redis.call('PTTL', KEYS[2])
+  if type(text) ~= 'string' then return false end
+  if px == '' and left ~= -1 or px ~= '' and not endsWithOurs(left, px) then return false end
+  if freshFor == '' then return text == entry end
+  local freshUntil = string.match(text, '^1;(%d+);')
+  return freshUntil and endsWithOurs(freshUntil - now(), freshFor) and unstamped(text) == unstamped(entry)
 end
 
 local lock = redis.call('GET', KEYS[1])
-if not lock or tokenOf(lock) ~= token then return {'refused'} end
+if not lock or tokenOf(lock) ~= token then
+  if not sentFor or not isStored() then return {'refused'} end
+  -- It was carried out, and its reply lost. Once more, so that replicas can be waited for.
+  return {'held', store()}
+end
 
 local stored, problem = 0, false
-if entry ~= '' then
-  if freshFor ~= '' then entry = stamp(entry) end
-  local reply
-  if px == '' then reply = redis.pcall('SET', KEYS[2], entry) else reply = redis.pcall('SET', KEYS[2], entry, 'PX', px) end
-  if reply.err then problem = reply.err else stored = 1 end
-end
+if entry ~= '' then stored, problem = store() end
 
 redis.call('DEL', KEYS[1])
 
@@ -58,18 +86,19 @@ if outcome ~= '' and not willBeFound then
 end
 
 wakeFollowers(lock, channelPrefix)
-if nearChannel and stored == 1 then redis.pcall('PUBLISH', nearChannel, nearMessage) end
 return {'held', stored, problem}
 `,
 };
 
 type RawReply = ['held', 0 | 1, string | null] | ['refused'];
 
-export function end(client: Client, names: KeyNames, request: EndRequest): Promise<EndReply> {
+/** @param sentFor milliseconds since the request was sent first; `undefined` when that is now */
+export function end(client: Client, names: KeyNames, request: EndRequest, sentFor?: number): Promise<EndReply> {
   const { kind, key, token, entry, outcome = '', holdOff, claimed } = request;
   const keys = kind === 'cache' ? names.scriptKeys(key) : [names.lock(key).lock];
   const args = [token, names.channelPrefix, ...argumentsOf(entry), outcome, holdOff ? milliseconds(holdOff) : ''];
-  if (claimed) args.push(names.nearChannel, nearMessage(key));
+  args.push(...(claimed ? [names.nearChannel, nearMessage(key)] : ['', '']));
+  if (entry && sentFor !== undefined) args.push(milliseconds(sentFor));
   return runScript(client, END, keys, args).then((reply) => readReply(reply as RawReply));
 }
 

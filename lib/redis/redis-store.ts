@@ -165,7 +165,12 @@ export class RedisStore implements Store {
 
   /** What was taken on the connection for confirmed writes is also given back there: its order is that of the calls. */
   end(request: EndRequest): Promise<EndReply> {
-    const run = (client: Client, names: KeyNames) => end(client, names, request);
+    let sentAt: number | undefined;
+    const run = (client: Client, names: KeyNames) => {
+      const sentFor = sentAt === undefined ? undefined : systemClock.now() - sentAt;
+      sentAt ??= systemClock.now();
+      return end(client, names, request, sentFor);
+    };
     const { kind, key, claimed, entry } = request;
     if (!this.#writes || !(kind === 'lock' || claimed)) return this.#send(run);
     return entry

@@ -17,28 +17,17 @@ test('a set whose claim was taken over by one that never ends leaves no old valu
   expect(await a.cache.has('key')).toBe(false);
 });
 
-test.each([{}, { staleIfError: '60s' }] as const)(
-  'a set whose end was carried out and sent again is stored: %p',
-  async (windows) => {
-    const { cache, store, sent } = setUp();
-    const { end } = store;
-    store.end = async (request) => {
-      await end.call(store, request);
-      return end.call(store, request);
-    };
-    await cache.set('key', 'new', { ttl: '60s', ...windows });
-    expect(await cache.get('key')).toBe('new');
-    expect(sent('replace')).toBe(1);
-  },
-);
-
-test('a set that is refused leaves no old value, even when nothing can be read', async () => {
-  const { cache, store } = setUp();
-  await cache.set('key', 'old', '60s');
-  store.end = async () => ({ is: 'refused' });
-  store.fails('read', 'rejects');
-  await cache.set('key', 'new', '60s');
-  store.works();
+test('a set that is refused leaves no old value, nor the old expiry of an equal one', async () => {
+  const setting = setUp();
+  const { cache, store, clock } = setting;
+  await cache.set('key', 'value', '1h');
+  const { end } = store;
+  store.end = async (request) => {
+    setting.loseLock('key');
+    return end.call(store, request);
+  };
+  await cache.set('key', 'value', '2s');
+  await clock.advance(60_000);
   expect(await cache.get('key')).toBe(undefined);
 });
 

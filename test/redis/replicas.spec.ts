@@ -43,6 +43,14 @@ async function start(options: Partial<RedisStoreOptions> & Pick<RedisStoreOption
 
 const causeOf = (error: { cause?: unknown }) => error.cause;
 
+/** @returns whether there was a connection that waits for replicas */
+async function killWaiting(primary: RedisServer): Promise<boolean> {
+  const list = String(await primary.client().client('LIST'));
+  const [, id] = /^id=(\d+) .* cmd=wait /m.exec(list) ?? [];
+  if (id) await primary.client().client('KILL', 'ID', id);
+  return id !== undefined;
+}
+
 describe('a primary and a replica', () => {
   let primary: RedisServer;
   let replica: RedisServer;
@@ -127,6 +135,15 @@ describe('a primary and a replica', () => {
     const error = await cache.set('key', 1, '60s').catch((reason) => reason);
     expect(error).toBeInstanceOf(CacheUnavailableError);
     expect(causeOf(error)).toBeInstanceOf(NotReplicatedError);
+  });
+
+  test('a frozen replica: a set rejects, also when its connection is lost while it waits', async () => {
+    const { cache } = await start({ commandTimeout: 2_000, connection: primary.url });
+    replica.freeze();
+    const set = cache.set('lost', 1, '60s').catch((reason) => reason);
+    await eventually(async () => (await primary.client().exists('test:{lost}')) === 1);
+    await eventually(() => killWaiting(primary));
+    expect(await set).toBeInstanceOf(CacheUnavailableError);
   });
 
   test('a frozen replica: no lock is given, and none stays', async () => {
