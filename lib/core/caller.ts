@@ -27,7 +27,7 @@ export class Caller {
   readonly options: ResolvedLoadOptions;
   readonly startedAt: number;
   /** Its loader is one of those that `maxConcurrentLoads` counts. */
-  readonly takesTurns: boolean = true;
+  readonly takesPlace: boolean = true;
   /** The flight it is in, which wants to know when it leaves early. */
   flight: { left(): void } | undefined;
   /** Nobody waits for it: it stands in for those who were answered with the old value. */

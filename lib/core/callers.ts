@@ -44,7 +44,7 @@ export class Callers {
   }
 
   /** Whether a loader waits, which keeps its place while it does. */
-  get haveLoader(): boolean {
+  get someAreInLoader(): boolean {
     return this.#list.some((caller) => caller.isInLoader && !caller.settled);
   }
 

@@ -333,7 +333,7 @@ export class Flight implements CallersWatch {
     if (!owner) return undefined;
     this.#callers.startDeadlines(owner);
     this.#running = new Running(this.key, owner, lease, proven, this.#tower);
-    if (this.#callers.haveLoader) this.#running.load.hurry();
+    if (this.#callers.someAreInLoader) this.#running.load.hurry();
     return this.#running;
   }
 

@@ -77,7 +77,7 @@ interface Pending {
   reject(error: unknown): void;
 }
 
-/** What one `loadKeys` loads: the keys that are still wanted when its turn comes. */
+/** What one `loadKeys` loads: the keys that are still wanted when its place is there. */
 class Batch {
   readonly #pending = new Map<string, Pending>();
   readonly #signal = new LoadSignal();

@@ -7,8 +7,8 @@ import type { ResolvedLoadOptions } from './resolved-options.js';
 
 /** One key of a call for many: a caller like any other, but for its loader, which is shared with the call's other keys. */
 export class KeyCaller extends Caller {
-  /** The gathering takes a turn, for all of its keys. */
-  override readonly takesTurns = false;
+  /** The gathering takes a place, for all of its keys. */
+  override readonly takesPlace = false;
   readonly #key: string;
   readonly #gathering: Gathering;
 

@@ -1,7 +1,10 @@
 import { AsyncLocalStorage, AsyncResource } from 'node:async_hooks';
 import pLimit from 'p-limit';
 
-/** A load that runs when its turn comes. */
+/**
+ * A load that runs when its turn comes; or at once, without a place, when a loader that has one waits for it. Of that the
+ * place learns from the caller (`isInLoader`) by its flight or last resort, and the load; for one of many keys by the batch.
+ */
 export interface Place {
   readonly result: Promise<unknown>;
   /** Lets it run now. */
@@ -22,10 +25,10 @@ export function limitLoadsTo(most: number): LoadLimit {
 
 const NO_LIMIT: LoadLimit = {
   isInLoader: false,
-  take: (load) => ({ result: load(), hurry: hasBegun }),
+  take: (load) => ({ result: load(), hurry: runsAlready }),
 };
 
-function hasBegun(): void {}
+function runsAlready(): void {}
 
 class Places implements LoadLimit {
   readonly #limit: ReturnType<typeof pLimit>;
@@ -41,25 +44,41 @@ class Places implements LoadLimit {
   }
 
   take(load: () => Promise<unknown>): Place {
+    const place = new PlaceInLine(() => this.#run(load));
+    void this.#limit(() => place.come());
+    return place;
+  }
+
+  #run(load: () => Promise<unknown>): Promise<unknown> {
     const loader = { isOver: false };
-    const run = () =>
-      this.#loader.run(loader, load).finally(() => {
-        loader.isOver = true;
-      });
-    const isNested = this.isInLoader;
-    let running: Promise<unknown> | undefined;
-    let start!: () => Promise<unknown>;
-    const result = new Promise((resolve) => {
-      // Whoever lets it run: in the AsyncLocalStorage context of whoever wants it.
-      start = AsyncResource.bind(() => {
-        running ??= run();
-        resolve(running);
-        return running;
-      });
+    return this.#loader.run(loader, load).finally(() => {
+      loader.isOver = true;
     });
-    const hurry = () => void start().catch(() => {});
-    if (isNested) hurry();
-    else void this.#limit(start).catch(() => {});
-    return { result, hurry };
+  }
+}
+
+class PlaceInLine implements Place {
+  readonly result: Promise<unknown>;
+  #run!: () => void;
+  #runs = false;
+
+  constructor(run: () => Promise<unknown>) {
+    this.result = new Promise((resolve) => {
+      // In the AsyncLocalStorage context of whoever wants it, whoever lets it run.
+      this.#run = AsyncResource.bind(() => resolve(run()));
+    });
+  }
+
+  /** Its turn has come. What runs already needs no place. */
+  come(): Promise<unknown> | undefined {
+    if (this.#runs) return undefined;
+    this.hurry();
+    return this.result.catch(() => {});
+  }
+
+  hurry(): void {
+    if (this.#runs) return;
+    this.#runs = true;
+    this.#run();
   }
 }

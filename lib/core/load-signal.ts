@@ -1,6 +1,6 @@
 import { LazySignal } from './lazy-signal.js';
 
-/** What a loader gets, and what one that loads for several may want to know besides. */
+/** What a loader gets; the batch of a call for many keys also learns by it that a loader waits for one of them. */
 export class LoadSignal extends LazySignal {
   isUrgent = false;
   /** Called once, when it becomes urgent. */

@@ -43,12 +43,12 @@ export class Load {
       this.#finish = finish;
     });
     const load = async () => {
-      // Its turn may come late.
+      // Its place may come late.
       startedAt = clock.now();
       return this.#context.isAborted ? undefined : owner.loader(this.#context);
     };
     const loaded = owner.inItsContext(() => {
-      if (!owner.takesTurns) return load();
+      if (!owner.takesPlace) return load();
       this.#place = limit.take(load);
       return this.#place.result;
     });

@@ -129,11 +129,12 @@ export class LockService {
   async #acquire(key: string, options: ResolvedLockOptions): Promise<Lock> {
     const { wait, signal } = options;
     signal?.throwIfAborted();
-    if (this.#closed) throw closedError(key);
     if (wait === 0 && this.#turns.isTaken(key)) {
-      await this.#asking.get(key);
+      await this.#untilAnswered(key, signal);
+      signal?.throwIfAborted();
       if (this.#turns.isTaken(key)) throw new LockContendedError(key, 0);
     }
+    if (this.#closed) throw closedError(key);
     const patience = new Patience(this.#coordination.clock, wait, signal);
     const outcome = this.#attempt(key, options, patience);
     this.#attempts.set(patience, { key, outcome });
@@ -142,6 +143,20 @@ export class LockService {
     } finally {
       patience.stop();
       this.#attempts.delete(patience);
+    }
+  }
+
+  /**
+   * For one that doesn't wait: who has the turn may be about to learn that the store is away, and that is no contention.
+   *
+   * @throws LockUnavailableError then
+   */
+  async #untilAnswered(key: string, signal: AbortSignal | undefined): Promise<void> {
+    const patience = new Patience(this.#coordination.clock, Infinity, signal);
+    try {
+      await Promise.race([this.#asking.get(key), patience.ended]);
+    } finally {
+      patience.stop();
     }
   }
 

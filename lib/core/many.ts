@@ -34,7 +34,7 @@ export type ManyCaching<T, E extends OnKeyError = OnKeyError> =
 
 interface KeyErrors<E extends OnKeyError> {
   /**
-   * When the load of a key fails: the call rejects with its error (`'throw'`; what was loaded for the others is stored), or
+   * When the load of a key fails: the call rejects with its error (`'throw'`; what is loaded for the others is stored), or
    * the `Error` stands in the place of its value (`'return'`). Default `'throw'`.
    */
   readonly errors?: E;
@@ -65,24 +65,17 @@ export function splitOnKeyError<T>(given: ManyCaching<T>): { errors: OnKeyError;
   throw new InvalidOptionError('errors', errors, "'throw' or 'return'");
 }
 
-/** The value of each key, in their order. */
+/** The value of each key, in their order. One that fails ends the call: of later thousands nothing is asked for. */
 export async function loadMany(keys: readonly string[], parts: ManyParts): Promise<unknown[]> {
   // The caller may do with its array what it likes.
   const asked = [...keys];
   const distinct = [...new Set(asked)];
   const values = new Map<string, unknown>();
-  let failure: { readonly error: unknown } | undefined;
   for (let from = 0; from < distinct.length; from += AT_ONCE) {
     const some = distinct.slice(from, from + AT_ONCE);
-    try {
-      const found = await askTogether(some, parts);
-      for (const [i, key] of some.entries()) values.set(key, found[i]);
-    } catch (error) {
-      if (parts.options.signal?.aborted) throw error;
-      failure ??= { error };
-    }
+    const found = await askTogether(some, parts);
+    for (const [i, key] of some.entries()) values.set(key, found[i]);
   }
-  if (failure) throw failure.error;
   return asked.map((key) => values.get(key));
 }
 

@@ -1,4 +1,4 @@
-import { setImmediate } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Observable } from 'rxjs';
 import { readEntry } from './aged.js';
 import type { Answer } from './answer.js';
@@ -189,8 +189,8 @@ export class StampedeCache {
    *   as `undefined`). An `Error` in the place of a value is the failure of that key's load alone.
    * @param options as for `getOrLoad`, for each key; and `errors`
    * @returns the values, in the order of the keys
-   * @throws what `getOrLoad` throws, for the first key that fails; the others are loaded and stored all the same. With
-   *   `errors: 'return'` the `Error` stands in the value's place instead
+   * @throws what `getOrLoad` throws, for the first key that fails; the others of its thousand are loaded and stored all the
+   *   same, later ones not asked for. With `errors: 'return'` the `Error` stands in the value's place instead
    * @throws InvalidLoadResultError when what `loadMany` returned can't be matched with the keys
    * @example
    * const keys = ids.map((id) => `product:${id}`);
@@ -288,8 +288,8 @@ export class StampedeCache {
     let cause: unknown;
     const evictions: Promise<void>[] = [];
     for (const key of new Set<string>(all)) {
-      // To send more without a look at what is answered meanwhile takes longer than a command's deadline.
-      if (evictions.length > 0 && evictions.length % MOST_EVICTIONS === 0) await setImmediate();
+      // Replies are read between: else the first would be read when the last is sent, which is after its deadline.
+      if (evictions.length > 0 && evictions.length % MOST_EVICTIONS === 0) await nextTurn();
       const evicted = this.#writes.evict(key, 'evict').catch((error) => {
         failed.push(key);
         cause = error;

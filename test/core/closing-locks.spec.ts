@@ -39,6 +39,22 @@ describe('close and the lock service', () => {
     },
   );
 
+  test.each(Array.from({ length: 40 }, (_, ticks) => ticks))(
+    'one that was tried for %p ticks after a release began is not left behind',
+    async (ticks) => {
+      const setting = setUp();
+      const { locks } = setting;
+      const lock = await locks.acquire('key');
+      void lock.release();
+      for (let tick = 0; tick < ticks; tick++) await undefined;
+      const trying = locks.tryAcquire('key').catch(() => undefined);
+      await locks.close();
+      await settle();
+      expect(setting.lockOf('key', 'lock')).toBe(undefined);
+      expect((await trying)?.signal.aborted ?? true).toBe(true);
+    },
+  );
+
   test('after it no lock can be had', async () => {
     const { processes, locks } = setUp();
     await processes[0]!.close();

@@ -112,6 +112,20 @@ describe('waiting for a lock', () => {
     expect(together.map((lock) => lock !== undefined)).toEqual([true, false, false]);
   });
 
+  test('who only tries, and waits for the reply that another waits for, heeds its signal meanwhile', async () => {
+    const { clock, locks, store } = setUp();
+    store.fails('lead', { repliesAfter: 300 });
+    void locks.acquire('key');
+    await clock.advance(1);
+    const controller = new AbortController();
+    const trying = follow(locks.acquire('key', { wait: 0, signal: controller.signal }));
+    await clock.advance(100);
+    controller.abort(new Error('gave up'));
+    await clock.advance(0);
+    expect(trying.error).toEqual(new Error('gave up'));
+    await clock.advance(300);
+  });
+
   test('is over when its timer says so, even if that is early by a part of a millisecond', async () => {
     let [now, fire] = [0, () => {}];
     const clock = {

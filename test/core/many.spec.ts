@@ -46,17 +46,31 @@ describe('getOrLoadMany', () => {
     expect(load.calls).toEqual([['a', 'b']]);
   });
 
-  test('of which one fails, the others are loaded and stored all the same, those of later thousands too', async () => {
+  test('of which one fails, the others of its thousand are loaded and stored all the same; of later ones nothing is asked', async () => {
     const { clock, cache } = setUp();
     const keys = Array.from({ length: 2_500 }, (_, i) => `key${i}`);
-    const failing = new Set(['key3', 'key1400']);
-    const valuesOf = (keys: readonly string[]) => keys.map((key) => (failing.has(key) ? new Error(`no ${key}`) : key));
-    const call = follow(cache.getOrLoadMany(keys, async (keys) => valuesOf(keys), '60s'));
-    await clock.advance(100);
+    const valuesOf = (keys: readonly string[]) => keys.map((key) => (key === 'key3' ? new Error('no key3') : key));
+    const load = slowLoadMany(clock, 10, valuesOf);
+    const call = follow(cache.getOrLoadMany(keys, load, '60s'));
+    await clock.advance(10);
     expect(call.error).toEqual(new Error('no key3'));
-    expect(await Promise.all(['key4', 'key999', 'key1401', 'key2499'].map((key) => cache.has(key)))).toEqual(
-      Array(4).fill(true),
-    );
+    await clock.advance(100);
+    expect(load.calls).toHaveLength(1);
+    expect(await Promise.all(['key4', 'key999', 'key1000'].map((key) => cache.has(key)))).toEqual([true, true, false]);
+  });
+
+  test('of which one fails that another loads: the call rejects at once, and no thousand begins beside the first', async () => {
+    const { clock, cache } = setUp();
+    const keys = Array.from({ length: 2_500 }, (_, i) => `key${i}`);
+    const failing = () => clock.sleep(20).then(() => Promise.reject(new Error('no key0')));
+    void cache.getOrLoad('key0', failing, '60s').catch(() => {});
+    await clock.advance(1);
+    const load = slowLoadMany(clock, 1_000, valuesOf);
+    const call = follow(cache.getOrLoadMany(keys, load, '60s'));
+    await clock.advance(30);
+    expect([call.error, load.calls.length]).toEqual([new Error('no key0'), 1]);
+    await clock.advance(2_000);
+    expect(load.calls).toHaveLength(1);
   });
 
   test("the array is the call's own, whatever its caller does with it", async () => {

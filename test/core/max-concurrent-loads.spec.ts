@@ -86,5 +86,34 @@ describe('maxConcurrentLoads', () => {
       await clock.advance(50);
       expect([loader.runs, loader.most]).toEqual([3, 1]);
     });
+
+    test('what it waits for takes no place either when its turn comes', async () => {
+      const { clock, cache } = setUp({ maxConcurrentLoads: 2 });
+      const slow = () => cache.getOrLoad('slow', () => clock.sleep(1_000), '60s');
+      const first = follow(cache.getOrLoad('first', () => clock.sleep(20).then(slow), '60s'));
+      void cache.getOrLoad('second', () => clock.sleep(50), '60s');
+      await clock.advance(1);
+      void slow();
+      const next = follow(cache.getOrLoad('next', () => 'next', '60s'));
+      await clock.advance(60);
+      expect([first.settled, next.value]).toEqual([false, 'next']);
+      await clock.advance(1_000);
+      expect(first.settled).toBe(true);
+    });
+
+    test('what it only has refreshed waits for a place, in its context or not', async () => {
+      const { clock, cache } = setUp({ maxConcurrentLoads: 1 });
+      const keys = ['a', 'b', 'c'];
+      const loader = slowLoader(clock, 50, () => 'loaded');
+      const options = { ttl: 100, staleWhileRevalidate: '60s', refreshContext: 'caller' } as const;
+      const readAll = () => Promise.all(keys.map((key) => cache.getOrLoad(key, loader, options)));
+      void readAll();
+      await clock.advance(300);
+      expect([loader.runs, loader.most]).toEqual([3, 1]);
+      const reading = () => readAll().finally(() => clock.sleep(10));
+      const outer = follow(cache.getOrLoad('outer', reading, '60s'));
+      await clock.advance(300);
+      expect([outer.value, loader.runs, loader.most]).toEqual([['loaded', 'loaded', 'loaded'], 6, 1]);
+    });
   });
 });

@@ -4,15 +4,15 @@ export const MUTATIONS = [
   {
     name: 'end: the token is not compared',
     file: 'redis/end.ts',
-    from: `if not lock or tokenOf(lock) ~= token then return {'refused'} end`,
-    to: '',
+    from: `if not lock or tokenOf(lock) ~= token then`,
+    to: `if false then`,
     finds: ['eviction wins', 'one holder', 'one load'],
   },
   {
     name: 'end: whoever holds the lock, it is released',
     file: 'redis/end.ts',
-    from: `if not lock or tokenOf(lock) ~= token then return {'refused'} end`,
-    to: `if not lock then return {'refused'} end`,
+    from: `if not lock or tokenOf(lock) ~= token then`,
+    to: `if not lock then`,
     finds: ['one holder', 'one load'],
   },
   {
@@ -39,8 +39,8 @@ export const MUTATIONS = [
   {
     name: 'set: refused, and nothing is evicted',
     file: 'core/writes.ts',
-    from: "if (end.is === 'refused') await this.#refused(key, entry);",
-    to: "if (end.is === 'refused') void this.#refused;",
+    from: "if (end.is === 'refused') await store.evict(key, 'evict');",
+    to: "if (end.is === 'refused') void store;",
     finds: ['eviction wins'],
   },
   {
@@ -236,8 +236,8 @@ export const MUTATIONS = [
   {
     name: 'end: the entry is stamped fresh for too long',
     file: 'redis/end.ts',
-    from: 'math.floor(now[2] / 1000) + freshFor',
-    to: 'math.floor(now[2] / 1000) + freshFor * 20',
+    from: `string.format('%.0f', now() + freshFor)`,
+    to: `string.format('%.0f', now() + freshFor * 20)`,
     finds: ['freshness'],
   },
   {

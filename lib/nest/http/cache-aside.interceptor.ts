@@ -71,13 +71,14 @@ export class CacheAsideInterceptor implements NestInterceptor {
 
   /**
    * A controller's module may have a cache for itself, which its evictions go to: then one that is applied globally leaves its
-   * routes to the interceptor that each has in that module.
+   * routes to the interceptor that each has in that module. Of one that is made anew for each request Nest keeps only an
+   * object without fields.
    */
   #isFor(controller: Type): boolean {
     const own = [...this.#modules.values()]
       .filter(({ controllers, providers }) => controllers.has(controller) || providers.has(controller))
       .flatMap(({ injectables }) => [...injectables.values()].map(({ instance }): unknown => instance))
-      .filter((each) => each instanceof CacheAsideInterceptor)
+      .filter((each): each is CacheAsideInterceptor => #cache in Object(each))
       .filter((each) => each.#cache === this.#cache);
     return own.includes(this) || own.every((each) => each.#access === this.#access);
   }

@@ -20,6 +20,7 @@ import {
   Redirect,
   Req,
   Res,
+  Scope,
   Sse,
   StreamableFile,
   UseInterceptors,
@@ -672,6 +673,34 @@ describe.each(PLATFORMS)('@CacheResponse on %s', (platform) => {
       expect([await page(), await page()]).toEqual(['1', '1']);
       await fetch(`${url}/own`, { method: 'POST' });
       expect(await page()).toBe('2');
+    },
+  );
+
+  it.each([Scope.REQUEST, Scope.TRANSIENT])(
+    'N8: an interceptor that is made anew (scope %i) answers, too',
+    async (scope) => {
+      @Injectable({ scope })
+      class Scoped extends CacheAsideInterceptor {}
+      @UseInterceptors(Scoped)
+      @Controller('scoped')
+      class Own {
+        @CacheResponse('60s')
+        @Get()
+        page(): number {
+          runs += 1;
+          return runs;
+        }
+      }
+      for (const provider of [{ useClass: Scoped }, { scope, useClass: CacheAsideInterceptor }]) {
+        const { url } = await listenOn(platform, {
+          imports: [StampedeCacheModule.forTest()],
+          controllers: [Own],
+          providers: [{ provide: APP_INTERCEPTOR, ...provider }],
+        });
+        runs = 0;
+        expect(await (await fetch(`${url}/scoped`)).text()).toBe('1');
+        expect(await (await fetch(`${url}/scoped`)).text()).toBe('1');
+      }
     },
   );
 
