@@ -6,7 +6,7 @@ import type { Start } from './flight.js';
 import type { Flights } from './flights.js';
 import type { Kept } from './kept.js';
 import type { NearCache, ReadStart } from './near-cache.js';
-import { type Found, Reads } from './reads.js';
+import { type Found, MOST_KEYS, Reads } from './reads.js';
 import { needsAge, type ResolvedLoadOptions } from './resolved-options.js';
 import { answerStale } from './settling.js';
 import type { Tower } from './tower.js';
@@ -57,6 +57,7 @@ export class Lookups {
         for (const look of looking) look(found);
       },
       () => undefined,
+      MOST_KEYS,
     );
   }
 
@@ -74,6 +75,11 @@ export class Lookups {
   /** `mayLag`: a replica's answer will do. */
   read(key: string, caller: Caller, { mayLag = false } = {}): void {
     this.#reads.add(key, caller, this.#needsTime || needsAge(caller.options), mayLag);
+  }
+
+  /** What is asked for meanwhile is read together, however much it is. */
+  together(ask: () => void): void {
+    this.#reads.together(ask);
   }
 
   peek(key: string): Promise<Answer | undefined> {

@@ -51,6 +51,8 @@ export interface ManyParts extends GatheringParts {
   readonly errors: OnKeyError;
   /** Asks for one key. */
   ask(key: string, caller: Caller): unknown;
+  /** What is asked for meanwhile is read together. */
+  together(ask: () => void): void;
 }
 
 /**
@@ -86,7 +88,9 @@ function askTogether(keys: readonly string[], parts: ManyParts): Promise<unknown
   const startedAt = clock.now();
   const callers = keys.map((key) => new KeyCaller(key, gathering, options, startedAt));
   for (const caller of callers) caller.isInLoader = parts.loadLimit.isInLoader;
-  for (const [i, caller] of callers.entries()) parts.ask(keys[i] as string, caller);
+  parts.together(() => {
+    for (const [i, caller] of callers.entries()) parts.ask(keys[i] as string, caller);
+  });
   const answers = callers.map(({ promise }) => promise);
   return errors === 'throw' ? Promise.all(answers) : errorsInPlace(answers, options.signal);
 }

@@ -15,33 +15,46 @@ type Read = (
   mayLag: boolean,
 ) => Promise<{ readonly texts: readonly Text[]; readonly now?: number }>;
 
-/** So many keys are read by one command, so that a batch of any size holds nobody else up for long. */
-const MOST_KEYS = 500;
+/** So many keys are read together at most, so that a batch of any size holds nobody else up for long. */
+export const MOST_KEYS = 500;
+/** The first of a tick are fewer, and then twice as many each time, so that the server begins early, and works while we do. */
+const FIRST_KEYS = 8;
 
 /**
- * The reads that start in one tick of the event loop, sent together when it ends. Who asks later is in the next batch, since
- * a reply proves nothing to those who came after its command was sent.
+ * The reads that start in one tick of the event loop, sent when it ends, or as soon as they are many. Who asks later is in the
+ * next batch, since a reply proves nothing to those who came after its command was sent.
  */
 export class Reads<Reader, Start = undefined> {
   readonly #read: Read;
   readonly #partOf: (key: string) => string;
   readonly #deliver: Deliver<Reader, Start>;
   readonly #start: () => Start;
+  readonly #first: number;
   /** Of the batches that were sent, those whose readers have not been told yet. */
   readonly #sent: Promise<void>[] = [];
   #batch: Map<string, Reader[]> | undefined;
+  #most: number;
   #withTime = false;
   #mayLag = true;
 
   /**
    * @param partOf the server that a key lies on: each is asked, and fares, for itself
    * @param start called when a batch is sent; what it returns is given back with what was found
+   * @param first after so many keys the first batch of a tick doesn't wait for its end
    */
-  constructor(read: Read, partOf: (key: string) => string, deliver: Deliver<Reader, Start>, start: () => Start) {
+  constructor(
+    read: Read,
+    partOf: (key: string) => string,
+    deliver: Deliver<Reader, Start>,
+    start: () => Start,
+    first = FIRST_KEYS,
+  ) {
     this.#read = read;
     this.#partOf = partOf;
     this.#deliver = deliver;
     this.#start = start;
+    this.#first = first;
+    this.#most = first;
   }
 
   /** Those whose readers have not been told yet. */
@@ -59,56 +72,68 @@ export class Reads<Reader, Start = undefined> {
 
   /** @param mayLag whether a replica's answer will do; it does if it does for all of the batch */
   add(key: string, reader: Reader, withTime: boolean, mayLag = false): void {
-    this.#batch ??= this.#begin();
+    const readers = this.#batch?.get(key);
+    if (!readers && this.#batch && this.#batch.size >= this.#most) {
+      this.#most = Math.min(2 * this.#most, MOST_KEYS);
+      this.#send(this.#batch);
+    }
     if (withTime) this.#withTime = true;
     if (!mayLag) this.#mayLag = false;
-    const readers = this.#batch.get(key);
+    this.#batch ??= this.#begin();
     if (readers) readers.push(reader);
     else this.#batch.set(key, [reader]);
+  }
+
+  /** What is added meanwhile is one batch, since its caller waits for all of it. */
+  together(add: () => void): void {
+    const most = this.#most;
+    this.#most = MOST_KEYS;
+    add();
+    this.#most = most;
   }
 
   #begin(): Map<string, Reader[]> {
     const batch = new Map<string, Reader[]>();
     // After the promise jobs of this tick, which are where most callers come from.
     process.nextTick(() => {
-      const told = this.#sendAll(batch);
-      this.#sent.push(told);
-      void told.then(() => this.#sent.splice(this.#sent.indexOf(told), 1));
+      this.#most = this.#first;
+      if (this.#batch === batch) this.#send(batch);
     });
     return batch;
   }
 
-  #sendAll(batch: ReadonlyMap<string, readonly Reader[]>): Promise<void> {
+  #send(batch: ReadonlyMap<string, readonly Reader[]>): void {
+    this.#batch = undefined;
+    const told = this.#sendParts(batch);
+    this.#sent.push(told);
+    void told.then(() => this.#sent.splice(this.#sent.indexOf(told), 1));
+  }
+
+  #sendParts(batch: ReadonlyMap<string, readonly Reader[]>): Promise<void> {
     const withTime = this.#withTime;
     const mayLag = this.#mayLag;
-    this.#batch = undefined;
     this.#withTime = false;
     this.#mayLag = true;
     const send = (keys: readonly string[]) => this.#read(keys, withTime, mayLag);
     const parts = this.#parts(batch);
     const [only] = parts;
-    if (only && parts.length === 1) return this.#send(only, send);
-    return Promise.all(parts.map((part) => this.#send(part, send))).then(() => {});
+    if (only && parts.length === 1) return this.#sendPart(only, send);
+    return Promise.all(parts.map((part) => this.#sendPart(part, send))).then(() => {});
   }
 
-  /** Those of each server by themselves, and not too many at once. */
+  /** Those of each server by themselves. */
   #parts(batch: ReadonlyMap<string, readonly Reader[]>): ReadonlyMap<string, readonly Reader[]>[] {
-    const parts: Map<string, readonly Reader[]>[] = [];
-    const filling = new Map<string, Map<string, readonly Reader[]>>();
+    const parts = new Map<string, Map<string, readonly Reader[]>>();
     for (const [key, readers] of batch) {
       const name = this.#partOf(key);
-      let part = filling.get(name);
-      if (!part || part.size === MOST_KEYS) {
-        part = new Map();
-        filling.set(name, part);
-        parts.push(part);
-      }
+      const part = parts.get(name) ?? new Map<string, readonly Reader[]>();
+      parts.set(name, part);
       part.set(key, readers);
     }
-    return parts;
+    return [...parts.values()];
   }
 
-  #send(
+  #sendPart(
     part: ReadonlyMap<string, readonly Reader[]>,
     send: (keys: readonly string[]) => ReturnType<Read>,
   ): Promise<void> {

@@ -227,7 +227,8 @@ export class StampedeCache {
     for (const key of keys) checkKey(key);
     const { clock, loadLimit } = this.#tower;
     const ask = (key: string, caller: Caller) => this.#answerNear(key, caller) || this.#ask(key, caller);
-    return loadMany(keys, { loadKeys, clock, loadLimit, options, errors, ask });
+    const together = (askAll: () => void) => this.#lookups.together(askAll);
+    return loadMany(keys, { loadKeys, clock, loadLimit, options, errors, ask, together });
   }
 
   /** @internal Options over this cache's defaults. */
