@@ -95,7 +95,7 @@ export class GuardedStore {
    * place of its text.
    */
   read(keys: readonly string[], withTime: boolean, mayLag = false): Promise<ReadReply> {
-    const trusted = keys.filter((key) => !this.#pending.of(key));
+    const trusted = this.#pending.isEmpty ? keys : keys.filter((key) => !this.#pending.of(key));
     // To ask for nothing would not be sent, and tell nothing about how the store fares.
     const [first] = trusted;
     if (first === undefined) return Promise.resolve({ texts: keys.map((key) => new EvictionPendingError(key)) });

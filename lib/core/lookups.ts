@@ -16,8 +16,6 @@ export interface Peek {
   look(found: Answer | undefined): void;
 }
 
-const NOBODY: readonly never[] = [];
-
 type Read = Exclude<Found<ReadStart | undefined>, { readonly storeAway: unknown }>;
 
 /** Reads keys, and gives what was found to all who had asked; those for whom it isn't good enough board a flight. */
@@ -68,7 +66,7 @@ export class Lookups {
 
   /** Who has asked for this key in this tick, by the very same options, so that its answer is one to whoever asks now. */
   alike(key: string, options: ResolvedLoadOptions): Caller | undefined {
-    const [reader] = this.#reads.waitingFor(key) ?? NOBODY;
+    const reader = this.#reads.waitingFor(key)?.[0];
     return reader instanceof Caller && reader.takesCalls && reader.options === options ? reader : undefined;
   }
 

@@ -25,9 +25,13 @@ export class PendingEvictions {
     this.#retries = new Retries(clock, (pending) => this.#makeUpFor(pending));
   }
 
+  get isEmpty(): boolean {
+    return this.#pending.size === 0;
+  }
+
   /** While there is one, what the store has for this key can't be trusted. */
   of(key: string): PendingEviction | undefined {
-    return this.#pending.size > 0 ? this.#pending.get(key) : undefined;
+    return this.isEmpty ? undefined : this.#pending.get(key);
   }
 
   /** An eviction that would do as well for what is pending: marking a value stale does not make up for its removal. */

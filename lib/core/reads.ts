@@ -121,8 +121,9 @@ export class Reads<Reader, Start = undefined> {
     return Promise.all(parts.map((part) => this.#sendPart(part, send))).then(() => {});
   }
 
-  /** Those of each server by themselves. */
+  /** Those of each server by themselves. Mostly there is only one. */
   #parts(batch: ReadonlyMap<string, readonly Reader[]>): ReadonlyMap<string, readonly Reader[]>[] {
+    if (this.#areOfOne(batch.keys())) return [batch];
     const parts = new Map<string, Map<string, readonly Reader[]>>();
     for (const [key, readers] of batch) {
       const name = this.#partOf(key);
@@ -131,6 +132,15 @@ export class Reads<Reader, Start = undefined> {
       part.set(key, readers);
     }
     return [...parts.values()];
+  }
+
+  #areOfOne(keys: Iterable<string>): boolean {
+    let part: string | undefined;
+    for (const key of keys) {
+      part ??= this.#partOf(key);
+      if (part !== this.#partOf(key)) return false;
+    }
+    return true;
   }
 
   #sendPart(

@@ -194,7 +194,7 @@ export const MUTATIONS = [
   {
     name: 'guard: what is read counts before the eviction is made up for',
     file: 'core/guarded-store.ts',
-    from: 'const trusted = keys.filter((key) => !this.#pending.of(key));',
+    from: 'const trusted = this.#pending.isEmpty ? keys : keys.filter((key) => !this.#pending.of(key));',
     to: 'const trusted = keys;',
     finds: ['eviction wins'],
   },
