@@ -121,26 +121,19 @@ export class Reads<Reader, Start = undefined> {
     return Promise.all(parts.map((part) => this.#sendPart(part, send))).then(() => {});
   }
 
-  /** Those of each server by themselves. Mostly there is only one. */
+  /** Those of each server by themselves. Mostly there is only one; whose a key is, costs something on a Cluster. */
   #parts(batch: ReadonlyMap<string, readonly Reader[]>): ReadonlyMap<string, readonly Reader[]>[] {
-    if (this.#areOfOne(batch.keys())) return [batch];
+    if (batch.size === 1) return [batch];
+    const names = Array.from(batch.keys(), this.#partOf);
+    if (names.every((name) => name === names[0])) return [batch];
     const parts = new Map<string, Map<string, readonly Reader[]>>();
-    for (const [key, readers] of batch) {
-      const name = this.#partOf(key);
+    for (const [i, [key, readers]] of [...batch].entries()) {
+      const name = names[i] as string;
       const part = parts.get(name) ?? new Map<string, readonly Reader[]>();
       parts.set(name, part);
       part.set(key, readers);
     }
     return [...parts.values()];
-  }
-
-  #areOfOne(keys: Iterable<string>): boolean {
-    let part: string | undefined;
-    for (const key of keys) {
-      part ??= this.#partOf(key);
-      if (part !== this.#partOf(key)) return false;
-    }
-    return true;
   }
 
   #sendPart(
