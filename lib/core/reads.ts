@@ -17,7 +17,10 @@ type Read = (
 
 /** So many keys are read together at most, so that a batch of any size holds nobody else up for long. */
 export const MOST_KEYS = 500;
-/** The first of a tick are fewer, and then twice as many each time, so that the server begins early, and works while we do. */
+/**
+ * When the server has nothing else of ours to read, the first of a tick are fewer, and then twice as many each time: so it begins
+ * early, and works while we do. While it has, more would only be more commands.
+ */
 const FIRST_KEYS = 8;
 
 /**
@@ -33,14 +36,19 @@ export class Reads<Reader, Start = undefined> {
   /** Of the batches that were sent, those whose readers have not been told yet. */
   readonly #sent: Promise<void>[] = [];
   #batch: Map<string, Reader[]> | undefined;
-  #most: number;
+  /** So many keys are in this batch at most. */
+  #most = MOST_KEYS;
+  #isTogether = false;
+  /** Nothing was asked for in this tick yet. */
+  #isNewTick = true;
+  #unanswered = 0;
   #withTime = false;
   #mayLag = true;
 
   /**
    * @param partOf the server that a key lies on: each is asked, and fares, for itself
    * @param start called when a batch is sent; what it returns is given back with what was found
-   * @param first after so many keys the first batch of a tick doesn't wait for its end
+   * @param first after so many keys the first batch of a tick doesn't wait for its end, unless another is under way
    */
   constructor(
     read: Read,
@@ -54,7 +62,6 @@ export class Reads<Reader, Start = undefined> {
     this.#deliver = deliver;
     this.#start = start;
     this.#first = first;
-    this.#most = first;
   }
 
   /** Those whose readers have not been told yet. */
@@ -73,7 +80,7 @@ export class Reads<Reader, Start = undefined> {
   /** @param mayLag whether a replica's answer will do; it does if it does for all of the batch */
   add(key: string, reader: Reader, withTime: boolean, mayLag = false): void {
     const readers = this.#batch?.get(key);
-    if (!readers && this.#batch && this.#batch.size >= this.#most) {
+    if (!readers && this.#batch && this.#batch.size >= (this.#isTogether ? MOST_KEYS : this.#most)) {
       this.#most = Math.min(2 * this.#most, MOST_KEYS);
       this.#send(this.#batch);
     }
@@ -86,17 +93,18 @@ export class Reads<Reader, Start = undefined> {
 
   /** What is added meanwhile is one batch, since its caller waits for all of it. */
   together(add: () => void): void {
-    const most = this.#most;
-    this.#most = MOST_KEYS;
+    this.#isTogether = true;
     add();
-    this.#most = most;
+    this.#isTogether = false;
   }
 
   #begin(): Map<string, Reader[]> {
     const batch = new Map<string, Reader[]>();
+    if (this.#isNewTick) this.#most = this.#unanswered > 0 ? MOST_KEYS : this.#first;
+    this.#isNewTick = false;
     // After the promise jobs of this tick, which are where most callers come from.
     process.nextTick(() => {
-      this.#most = this.#first;
+      this.#isNewTick = true;
       if (this.#batch === batch) this.#send(batch);
     });
     return batch;
@@ -141,12 +149,15 @@ export class Reads<Reader, Start = undefined> {
     send: (keys: readonly string[]) => ReturnType<Read>,
   ): Promise<void> {
     const start = this.#start();
+    this.#unanswered += 1;
     return send([...part.keys()]).then(
       ({ texts, now }) => {
+        this.#unanswered -= 1;
         let i = 0;
         for (const [key, readers] of part) this.#deliver(key, readers, { text: texts[i++], now, start });
       },
       (storeAway) => {
+        this.#unanswered -= 1;
         for (const [key, readers] of part) this.#deliver(key, readers, { storeAway });
       },
     );
