@@ -41,6 +41,7 @@ export class Reads<Reader, Start = undefined> {
   #isTogether = false;
   /** Nothing was asked for in this tick yet. */
   #isNewTick = true;
+  /** Not how many are in `#sent`: those still are while their callers, just told, ask for more. */
   #unanswered = 0;
   #withTime = false;
   #mayLag = true;
